@@ -1,0 +1,1 @@
+"""Searches, proves and compares specs, and shows the result."""

@@ -1,0 +1,108 @@
+"""The data files of the KV spec: profiles, faults, and expected results."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+Values = dict[str, int | str]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one release does: the value of each mechanism switch."""
+
+    name: str
+    title: str
+    switches: Values
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A public bug, re-introduced by one changed switch: the bounds that show it, and what it breaks after how long."""
+
+    id: str
+    title: str
+    bug: str
+    base: str
+    values: Values
+    breaks: str
+    depth: int | None
+    note: str
+
+
+def _folder() -> Path:
+    from ...spec import kv
+
+    return Path(str(kv.__file__)).parent / "data"
+
+
+@cache
+def load(name: str) -> Any:
+    """A data file of the KV spec, as YAML gives it; an empty mapping if there is none of this name."""
+    import yaml
+
+    path = _folder() / f"{name}.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return (yaml.load(path.read_bytes(), Loader=loader) or {}) if path.exists() else {}
+
+
+def profiles() -> dict[str, Profile]:
+    """Every profile by its name."""
+    found: dict[str, Any] = load("profiles").get("profiles", {})
+    return {name: Profile(name, _line(p.get("title")), dict(p.get("switches") or {})) for name, p in found.items()}
+
+
+def profile(name: str) -> Profile:
+    """The profile of this name; `UsageError` names the nearest one."""
+    known = profiles()
+    if name not in known:
+        raise UsageError(f"--profile: {name!r} is no profile; {_instead(name, known)}")
+    return known[name]
+
+
+def faults() -> dict[str, Fault]:
+    """Every fault by its id."""
+    found: list[dict[str, Any]] = load("faults").get("faults", [])
+    return {str(f["id"]): _fault(f) for f in found}
+
+
+def fault(name: str) -> Fault:
+    """The fault with this id, in upper or lower case; `UsageError` names the nearest one."""
+    known = {key.upper(): value for key, value in faults().items()}
+    if name.upper() not in known:
+        raise UsageError(f"--fault: {name!r} is no fault; {_instead(name.upper(), known)}")
+    return known[name.upper()]
+
+
+def _fault(made: dict[str, Any]) -> Fault:
+    values: Values = {}
+    for part in ("config", "bounds", "switch"):
+        values |= made.get(part) or {}
+    base = str(made["base"])
+    return Fault(
+        id=str(made["id"]),
+        title=_line(made.get("title")),
+        bug=_line(made.get("bug")),
+        base=base,
+        values={**profile(base).switches, **values},
+        breaks=str(made["property"]),
+        depth=made.get("depth"),
+        note=_line(made.get("note")),
+    )
+
+
+def _line(text: Any) -> str:
+    return " ".join(str(text or "").split())
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"

@@ -1,0 +1,151 @@
+"""Shows what a check is about and what came out, as text or JSON, and writes its traces."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .clock import since_start
+from .target import again
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ...traces.trace import Trace
+    from ..result import PropertyResult, Result
+    from .check import Output
+    from .target import Target
+
+
+def introduce(found: Target, *, verbose: bool) -> None:
+    """Print what is checked: where the model comes from, and its bounds."""
+    from ..report.derived import print_derived
+    from ..report.terminal import console
+
+    out = console()
+    out.print(found.origin, style="bold")
+    if found.derived is not None:
+        print_derived(out, found.derived, verbose=verbose)
+    for note in found.notes:
+        out.print(f"note: {note}")
+    out.print()
+
+
+def present(found: Target, result: Result, output: Output, start: float) -> None:
+    """Print a result and write its traces; `TraceError` where a trace cannot be written."""
+    replay = commands(found, result, output.trace_out)
+    if output.json:
+        print(_json(found, result, replay, start))
+    elif output.quiet:
+        _quietly(found, result)
+    else:
+        _fully(found, result, output, replay)
+    if output.trace_out is not None:
+        _write(found, result, output.trace_out, mbt=output.mbt)
+    sys.stdout.flush()
+    if not output.quiet and not output.json:
+        _times(result, start)
+
+
+def _times(result: Result, start: float) -> None:
+    """How long it took and what memory it used; on standard error, so that reports compare line by line."""
+    from ..report.words import seconds, size
+
+    figures = result.figures
+    spent = {name: figures.seconds.get(name, 0.0) for name in ("compile", "search")}
+    each = ", ".join(
+        f"{name} {seconds(amount)}" for name, amount in {"start": start, **spent}.items() if amount >= 0.005
+    )
+    print(f"{seconds(since_start())} ({each}), peak memory {size(figures.peak_memory_bytes)}", file=sys.stderr)
+
+
+def commands(found: Target, result: Result, trace_out: Path | None) -> dict[str, str]:
+    """For each shown trace, by the name of its property, the command that replays it."""
+    import shlex
+
+    from ...traces.short import shorten
+
+    made: dict[str, str] = {}
+    for prop, path in _with_files(result, trace_out):
+        short = shorten(found.model.bound, _trace(prop))
+        made[prop.name] = again(found, short) if path is None else f"fencepost replay {shlex.quote(str(path))}"
+    return made
+
+
+def _trace(prop: PropertyResult) -> Trace:
+    assert prop.trace is not None
+    return prop.trace
+
+
+def _with_files(result: Result, trace_out: Path | None) -> list[tuple[PropertyResult, Path | None]]:
+    """The violations that have traces, with their files: the first gets the name asked for, others add the property."""
+    shown = [p for p in result.violations if p.trace is not None]
+    if trace_out is None:
+        return [(p, None) for p in shown]
+    stem, suffix = _split(trace_out.name)
+    others = (trace_out.with_name(f"{stem}.{p.name}{suffix}") for p in shown[1:])
+    return list(zip(shown, (trace_out, *others), strict=False))
+
+
+def _split(name: str) -> tuple[str, str]:
+    for suffix in (".itf.json", ".json"):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix), suffix
+    return name, ""
+
+
+def _write(found: Target, result: Result, trace_out: Path, *, mbt: bool) -> None:
+    from ...traces.itf import document, write
+    from ...traces.origin import Origin
+
+    model = found.model
+    written = _with_files(result, trace_out)
+    for prop, path in written:
+        origin = Origin.of(
+            model.bound,
+            prop.name,
+            source=found.source,
+            profile=model.profile,
+            fault=model.fault,
+            engine=result.engine,
+        )
+        assert path is not None
+        write(path, document(model.bound, _trace(prop), origin, mbt=mbt))
+    if not written:
+        print(f"note: nothing is violated, so {trace_out} is not written", file=sys.stderr)
+
+
+def _json(found: Target, result: Result, replay: dict[str, str], start: float) -> str:
+    from ..report.schema import result_document
+
+    rows: list[dict[str, Any]] = []
+    if found.derived is not None:
+        rows = [row.model_dump() for row in (*found.derived.rows, *found.derived.ignored)]
+    made = result_document(
+        found.model,
+        result,
+        target=found.origin,
+        source=found.source,
+        derived=rows,
+        replay=replay,
+        notes=found.notes,
+        start=start,
+        total=since_start(),
+    )
+    return made.model_dump_json(indent=2)
+
+
+def _quietly(found: Target, result: Result) -> None:
+    from ..report.terminal import console
+    from ..report.text import Shown, verdict
+
+    verdict(console(), Shown(found.model, result, found.origin))
+
+
+def _fully(found: Target, result: Result, output: Output, replay: dict[str, str]) -> None:
+    from ..report.terminal import console
+    from ..report.text import Shown, print_report
+
+    out: Console = console()
+    print_report(out, Shown(found.model, result, found.origin, replay, verbose=output.verbose))

@@ -1,0 +1,187 @@
+"""From what a user names (a config, a command line, a spec file, a shipped spec, a fault) to a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model import DEADLOCK, SPEC_ERROR, Model
+from . import kvdata
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from ...spec.lang import Spec
+    from ..config import Derived
+
+SHIPPED = {"kv": "fencepost.spec.kv"}
+"""The specs that come with Fencepost, with their modules."""
+Values = dict[str, int | str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A model, and how it came about.
+
+    `origin` is where it came from, in words; `source` the file of a user's spec; `again` the options that lead to the
+    same spec (with `base`, their bounds) in another command; `only` the properties to check (empty: all).
+    """
+
+    model: Model
+    origin: str
+    source: str | None
+    again: tuple[str, ...]
+    base: Values
+    only: tuple[str, ...] = ()
+    derived: Derived | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for on a command line."""
+
+    words: tuple[str, ...] = ()
+    profile: str | None = None
+    fault: str | None = None
+    bounds: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+
+
+def resolve(wanted: Wanted) -> Target:
+    """The model of a command line; `UsageError`, or the error of the spec or config, where there is none."""
+    if wanted.fault is not None:
+        made = _fault(wanted)
+    elif len(wanted.words) == 0:
+        raise UsageError(
+            "nothing to check: name a vLLM config (config.yaml), a spec (my_spec.py), or kv; "
+            "or paste a command line after --, as in: fencepost check -- vllm serve MODEL"
+        )
+    elif len(wanted.words) > 1 or _is_command(wanted.words[0]):
+        made = _config(wanted, list(wanted.words))
+    else:
+        made = _named(wanted, wanted.words[0])
+    restrict(made.model, wanted.properties or made.only)
+    return made
+
+
+def _is_command(word: str) -> bool:
+    """Whether one word holds a whole pasted command line (a file's name may have spaces too)."""
+    return word == "vllm" or (" " in word and "vllm" in word and not Path(word).exists())
+
+
+def _named(wanted: Wanted, word: str) -> Target:
+    if word in SHIPPED:
+        return _shipped(wanted, word)
+    path = Path(word)
+    if path.suffix == ".py":
+        return _file(wanted, word)
+    if path.suffix in (".yaml", ".yml", ".json") or (path.is_file() and path.suffix != ".py"):
+        return _config(wanted, word)
+    if path.exists():
+        raise UsageError(f"{word}: neither a vLLM config (.yaml) nor a spec (.py)")
+    raise UsageError(
+        f"{word}: there is no such file, and no spec of this name is shipped (there is: {', '.join(SHIPPED)})"
+    )
+
+
+def load_shipped(name: str) -> Spec:
+    """A spec that comes with Fencepost; `UsageError` if there is none of this name."""
+    from ...spec.lang import load_module
+
+    if name not in SHIPPED:
+        raise UsageError(f"no spec named {name!r} is shipped (only {', '.join(SHIPPED)}); name its file with --spec")
+    return load_module(SHIPPED[name], name)
+
+
+def _shipped(wanted: Wanted, name: str) -> Target:
+    values: Values = {}
+    again: tuple[str, ...] = ()
+    if wanted.profile is not None:
+        values = dict(kvdata.profile(wanted.profile).switches)
+        again = ("--profile", wanted.profile)
+    spec = load_shipped(name)
+    model = Model.of(spec, {**values, **parse_bounds(wanted.bounds)}, profile=wanted.profile)
+    origin = f"spec {name}" + (f", profile {wanted.profile}" if wanted.profile else "")
+    return Target(model, origin, None, again, spec.values(values))
+
+
+def _file(wanted: Wanted, word: str) -> Target:
+    from ...spec.lang import load_file
+
+    if wanted.profile is not None:
+        raise UsageError(
+            "--profile: profiles are those of the spec kv, not of a spec file; use --bounds for its switches"
+        )
+    spec = load_file(Path(word))
+    given = parse_bounds(wanted.bounds)
+    base = {name: value for name, b in spec.bounds.items() if (value := b.default) is not None}
+    return Target(Model.of(spec, given), f"spec {word}", word, ("--spec", word), dict(base))
+
+
+def _fault(wanted: Wanted) -> Target:
+    if wanted.words not in ((), ("kv",)) or wanted.profile is not None:
+        raise UsageError("--fault brings its own profile and bounds: leave out TARGET and --profile")
+    found = kvdata.fault(str(wanted.fault))
+    spec = load_shipped("kv")
+    model = Model.of(spec, {**found.values, **parse_bounds(wanted.bounds)}, profile=found.base, fault=found.id)
+    notes = tuple(text for text in (found.bug and f"the bug: {found.bug}", found.note) if text)
+    again = ("--fault", found.id)
+    origin = f"fault {found.id}: {found.title}"
+    return Target(model, origin, None, again, spec.values(found.values), (found.breaks,), notes=notes)
+
+
+def _config(wanted: Wanted, given: str | list[str]) -> Target:
+    from ..config import derive_from_command, derive_from_file
+
+    if isinstance(given, str):
+        derived = derive_from_file(given, profile=wanted.profile, env=dict(os.environ))
+    else:
+        derived = derive_from_command(given, dict(os.environ), profile=wanted.profile)
+    switches = kvdata.profile(derived.profile).switches
+    spec = load_shipped("kv")
+    values = {**switches, **derived.bounds, **parse_bounds(wanted.bounds)}
+    model = Model.of(spec, values, profile=derived.profile)
+    origin = f"{derived.source}, profile {derived.profile}"
+    again = ("--profile", derived.profile)
+    return Target(model, origin, None, again, spec.values(switches), derived=derived, notes=tuple(derived.warnings))
+
+
+def parse_bounds(given: Sequence[str]) -> Values:
+    """Bounds as `a=1,b=2`, in one option or several; `UsageError` for another form or a name given twice."""
+    values: Values = {}
+    for part in (part.strip() for text in given for part in text.split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise UsageError(f"--bounds: {part!r} is not of the form name=value (write --bounds requests=3,blocks=4)")
+        if name in values:
+            raise UsageError(f"--bounds: {name} is given twice")
+        values[name] = value
+    return values
+
+
+def restrict(model: Model, names: Sequence[str]) -> None:
+    """Leave only these properties in a model (all, if none is named); `UsageError` for an unknown one."""
+    if not names:
+        return
+    bound = model.bound
+    known = [p.name for p in bound.properties]
+    for name in names:
+        if name in bound.not_applicable:
+            raise UsageError(f"--property: {name} does not apply at these bounds (its when= is false)")
+        if name not in (*known, DEADLOCK, SPEC_ERROR):
+            raise UsageError(f"--property: {bound.spec.name} has no property {name!r}; it has {', '.join(known)}")
+    bound.properties = tuple(p for p in bound.properties if p.name in names)
+
+
+def again(target: Target, trace: str, verb: str = "replay") -> str:
+    """The command that replays (or explains) a trace given in its short form, when run in the same folder."""
+    import shlex
+
+    differing = {n: v for n, v in target.model.bound.values.items() if target.base.get(n) != v}
+    words: list[Any] = ["fencepost", verb, trace, *target.again]
+    if differing:
+        words += ["--bounds", ",".join(f"{name}={value}" for name, value in differing.items())]
+    return shlex.join(words)

@@ -1,0 +1,37 @@
+"""Exhaustive search of a model, by either engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model import Model, Options
+from ..result import Result
+from .conclude import conclude
+from .findings import Engine, OnProgress, Progress
+from .memory import resident_memory, usable_memory
+
+__all__ = ["Progress", "explore"]
+
+ENGINES = ("native", "reference")
+
+
+def explore(model: Model, options: Options, engine: str = "native", progress: OnProgress | None = None) -> Result:
+    """Search every state of a model within its bounds and draw the result.
+
+    `engine` is native (compiled; the default) or reference (the spec's own functions as Python). Both give the same
+    counts, verdict and traces. `EngineDisagrees` is raised where a failure does not replay in the interpreted spec.
+    """
+    limits = options.limits
+    if limits.max_bytes is None:
+        options = replace(options, limits=replace(limits, max_bytes=resident_memory() + usable_memory() * 9 // 10))
+    made: Engine
+    if engine == "native":
+        from .cold import run
+
+        made, found = run(model, options, progress)
+    else:
+        from .reference import ReferenceEngine
+
+        made = ReferenceEngine(model)
+        found = made.run(options, progress)
+    return conclude(model, made, found, options, {})

@@ -1,0 +1,51 @@
+"""The first run of a model: nothing compiled yet must not mean waiting.
+
+A child process compiles into the cache while this one searches with the reference engine; whichever finishes first gives the
+result, and the two are the same. What the child has compiled is there for the next run in any case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+
+from ..model import Model, Options
+from .findings import Engine, Findings, OnProgress, Progress
+
+
+def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple[Engine, Findings]:
+    """Search a model: compiled if its code is in the cache, else interpreted until it is."""
+    from .native.engine import NativeEngine
+    from .reference import ReferenceEngine
+
+    native = NativeEngine(model)
+    if native.load(options):
+        return native, native.run(options, on_progress)
+    with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
+        child = native.compile_apart(Path(folder))
+        limits = options.limits
+        waiting = dataclasses.replace(limits, cancelled=lambda: limits.cancelled() or child.poll() is not None)
+        reference = ReferenceEngine(model)
+        try:
+            found = reference.run(dataclasses.replace(options, limits=waiting), _noted(on_progress))
+        except BaseException:
+            child.kill()
+            raise
+        if found.cut != "interrupted" or limits.cancelled():
+            if native.compiles_into(Path(folder)):
+                child.kill()
+                child.wait()
+            return reference, found
+        del reference
+        return native, native.run(options, on_progress)
+
+
+def _noted(on_progress: OnProgress | None) -> OnProgress | None:
+    if on_progress is None:
+        return None
+
+    def relay(now: Progress) -> None:
+        on_progress(dataclasses.replace(now, note="interpreted while the native code is being compiled"))
+
+    return relay

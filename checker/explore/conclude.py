@@ -1,0 +1,155 @@
+"""From findings to a result: statuses, vacuity, and a shortest trace for what is violated."""
+
+from __future__ import annotations
+
+from ...spec.lang import BoundSpec, Property, SpecError
+from ...traces.trace import Trace, follow
+from ..model import DEADLOCK, SPEC_ERROR, Model, Options
+from ..result import ActionCount, Figures, PropertyResult, Result, Status
+from .findings import Engine, Failure, Findings
+from .walk import failing_step, shortest
+from .watch import left_side_places
+
+LIVENESS = ("eventually", "leads_to")
+
+
+def conclude(model: Model, engine: Engine, found: Findings, options: Options, decided: dict[str, Trace | None]) -> Result:
+    """Draw the result. `decided` holds what was found of liveness properties: a lasso, or None where they hold."""
+    bound = model.bound
+    shown = _shown(found, options)
+    traces = {name: follow(bound, shortest(bound, engine, name, found.failures[name])) for name in shown}
+    complete = found.cut is None and not found.failures
+    properties = [_property(p, found, traces, decided, complete) for p in bound.properties]
+    properties += _others(bound, found, traces)
+    open_ = [
+        f"{p.name} is a progress property, decided by --engine reference only"
+        for p in bound.properties
+        if p.kind in LIVENESS and p.name not in decided
+    ]
+    return Result(
+        engine=found.engine,
+        figures=figures(bound, found),
+        properties=tuple(properties) + _not_applicable(bound),
+        cut=found.cut,
+        vacuous=tuple(_vacuous(bound, found)) if complete else (),
+        open=tuple(open_),
+    )
+
+
+def _shown(found: Findings, options: Options) -> list[str]:
+    """The failures whose traces are shown: all with keep-going, else one of the shortest."""
+    if options.keep_going or not found.failures:
+        return list(found.failures)
+    length = min(f.length for f in found.failures.values())
+    return [name for name, f in found.failures.items() if f.length == length]
+
+
+def _property(
+    prop: Property, found: Findings, traces: dict[str, Trace], decided: dict[str, Trace | None], complete: bool
+) -> PropertyResult:
+    failure = found.failures.get(prop.name)
+    status, depth, reason = Status.UNDETERMINED, None, None
+    trace = traces.get(prop.name)
+    if failure is not None:
+        status, depth = Status.VIOLATED, failure.length
+    elif prop.kind in LIVENESS:
+        lasso = decided.get(prop.name)
+        if lasso is not None:
+            status, depth, trace = Status.VIOLATED, len(lasso), lasso
+        elif prop.name in decided:
+            status = Status.HOLDS
+    elif prop.kind == "reachable":
+        if prop.name in found.reached:
+            status, depth = Status.REACHED, found.reached[prop.name]
+        elif complete:
+            status = Status.NOT_REACHED
+    elif complete:
+        status = Status.HOLDS
+    if status is Status.HOLDS:
+        missing = [side for k, side in enumerate(left_side_places(prop)) if (prop.name, k) not in found.covered]
+        if missing:
+            status, reason = Status.VACUOUS, f"{missing[0]} never held"
+    if status is Status.UNDETERMINED:
+        reason = found.cut or ("the search stopped at a violation" if found.failures else "not decided by this engine")
+    return PropertyResult(prop.name, prop.kind, prop.declared.doc, status, depth, reason, trace)
+
+
+def _others(bound: BoundSpec, found: Findings, traces: dict[str, Trace]) -> list[PropertyResult]:
+    results: list[PropertyResult] = []
+    if DEADLOCK in found.failures:
+        text = "Some action is enabled in every state."
+        results.append(_violated(DEADLOCK, text, found.failures[DEADLOCK], traces, None))
+    if SPEC_ERROR in found.failures:
+        text = "The spec stays within its own bounds."
+        trace = traces.get(SPEC_ERROR)
+        reason = None if trace is None else spec_error(bound, trace, found.failures[SPEC_ERROR])
+        results.append(_violated(SPEC_ERROR, text, found.failures[SPEC_ERROR], traces, reason))
+    return results
+
+
+def _violated(name: str, text: str, failure: Failure, traces: dict[str, Trace], reason: str | None) -> PropertyResult:
+    return PropertyResult(name, "built in", text, Status.VIOLATED, failure.length, reason, traces.get(name))
+
+
+def spec_error(bound: BoundSpec, trace: Trace, failure: Failure) -> str:
+    """The spec error at the end of a trace, in words: the place, the rule, and what was being evaluated."""
+    if failure.on_step:
+        state = trace.states[failure.length - 1]
+        found = failing_step(bound, state, SPEC_ERROR)
+        assert found is not None
+        rule, args, _ = found
+        shown = ", ".join(f"{k}={v}" for k, v in bound.show_arguments(rule, args).items())
+        try:
+            after = bound.after(state, rule, args)
+            for prop in bound.properties:
+                if after is not None and prop.kind == "step":
+                    bound.holds(prop, state, after)
+        except SpecError as error:
+            return f"{error} (in {rule.name}({shown}))"
+    for prop in bound.properties:
+        try:
+            if prop.condition is None or prop.kind == "leads_to" or bound.condition_holds(prop, trace.last):
+                bound.holds(prop, trace.last) if prop.kind != "step" else None
+        except SpecError as error:
+            return f"{error} (in property {prop.name})"
+    return "the spec error could not be reproduced"
+
+
+def _not_applicable(bound: BoundSpec) -> tuple[PropertyResult, ...]:
+    names = set(bound.not_applicable)
+    return tuple(
+        PropertyResult(d.name, d.declaration.kind, d.doc, Status.NOT_APPLICABLE, None, "its when= is false at these bounds")
+        for d in bound.spec.properties
+        if d.name in names
+    )
+
+
+def _vacuous(bound: BoundSpec, found: Findings) -> list[str]:
+    """What makes a completed search worthless."""
+    reasons = [f"action {r.name} is never enabled" for r in bound.actions if not found.enabled[r.number]]
+    for prop in bound.properties:
+        if prop.kind == "reachable" and prop.name not in found.reached:
+            reasons.append(f"witness {prop.name} is never reached")
+        for number, side in enumerate(left_side_places(prop)):
+            if (prop.name, number) not in found.covered:
+                reasons.append(f"{prop.name}: {side} never holds")
+    return reasons
+
+
+def figures(bound: BoundSpec, found: Findings) -> Figures:
+    """The figures of a search, as they are shown."""
+    counts = zip(bound.actions, found.enabled, found.taken, strict=True)
+    mean = found.generated / found.expanded if found.expanded else 0.0
+    return Figures(
+        distinct=found.distinct,
+        generated=found.generated,
+        depth=found.depth,
+        per_depth=tuple(found.per_depth),
+        actions=tuple(ActionCount(rule.name, enabled, taken) for rule, enabled, taken in counts),
+        degrees=(found.degrees[0], mean, found.degrees[1]),
+        deadlocks=found.deadlocks,
+        symmetry=found.symmetry,
+        seconds=dict(found.seconds),
+        peak_memory_bytes=found.peak_bytes,
+        start_memory_bytes=found.start_bytes,
+    )

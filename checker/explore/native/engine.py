@@ -1,0 +1,125 @@
+"""The native engine: a model lowered, compiled (or loaded from the cache), searched, and its figures named again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from subprocess import Popen
+
+from ....spec.lang import State
+from ...model import DEADLOCK, SPEC_ERROR, Model, Options
+from ..findings import Failure, Findings, OnProgress, Progress
+from ..memory import peak_memory, resident_memory
+from .cache import Cache
+from .compile_apart import start
+from .kernel import build_program, load_program
+from .lower import Lowering
+from .machine import Library
+from .search import NativeSearch
+from .stats import Limits, NativeProgress, NativeStats, Target
+
+
+class NativeEngine:
+    """Searches a model in compiled code."""
+
+    def __init__(self, model: Model) -> None:
+        self.bound = model.bound
+        self.cache = Cache()
+        self.library: Library | None = None
+
+    def load(self, options: Options) -> bool:
+        """Lower the model, and load its code if it is in the cache; says whether it was."""
+        begin = time.monotonic()
+        self.lowering = Lowering(self.bound, symmetry=options.symmetry)
+        self.program = self.lowering.program()
+        self.library = load_program(self.program, self.cache)
+        self.compile_seconds = time.monotonic() - begin
+        return self.library is not None
+
+    def compile_apart(self, spare: Path) -> Popen[bytes]:
+        """Compile the lowered model in another process; into `spare` if the cache folder cannot be written."""
+        if not self.cache.writable():
+            self.cache = Cache(spare)
+        return start(self.program, self.cache.directory)
+
+    def compiles_into(self, folder: Path) -> bool:
+        """Whether the code goes to this folder."""
+        return self.cache.directory == folder
+
+    def run(self, options: Options, on_progress: OnProgress | None = None) -> Findings:
+        """Search all levels, or until something fails or a limit is reached."""
+        start_bytes, begin = resident_memory(), time.monotonic()
+        if self.library is None and not self.load(options):
+            self.library = build_program(self.program, self.cache)
+        assert self.library is not None
+        compiled = time.monotonic()
+        initial = [self.lowering.packing.to_words(state) for _, _, state in self.bound.initial()]
+        self.search = NativeSearch(self.program, self.library, initial, options.threads)
+        limits = options.limits
+        stats = self.search.run(
+            Limits(limits.max_states, limits.max_depth, limits.max_seconds, limits.max_bytes, limits.cancelled),
+            _relay(on_progress),
+            keep_going=options.keep_going,
+            stop_on_deadlock=options.deadlock,
+        )
+        found = self._findings(stats, options)
+        found.seconds = {"compile": self.compile_seconds + compiled - begin, "search": time.monotonic() - compiled}
+        found.start_bytes, found.peak_bytes = start_bytes, peak_memory()
+        return found
+
+    def _findings(self, stats: NativeStats, options: Options) -> Findings:
+        found = Findings("native", bool(self.lowering.permutable))
+        found.distinct, found.generated, found.depth = stats.distinct, stats.generated, stats.depth
+        found.per_depth, found.expanded, found.deadlocks = list(stats.per_depth), stats.expanded, stats.deadlocks
+        actions = len(self.bound.actions)
+        found.enabled, found.taken = list(stats.enabled[:actions]), list(stats.taken[:actions])
+        found.degrees = (stats.degree_min, stats.degree_max)
+        for bit, failure in stats.failed.items():
+            found.failures[self.lowering.failing[bit].name] = Failure(failure.level, failure.on_step)
+        if stats.errors:
+            first = min(stats.errors, key=lambda e: (e.level, e.kind != "check"))
+            found.failures[SPEC_ERROR] = Failure(first.level, first.kind == "action")
+        if options.deadlock and stats.deadlock_level is not None:
+            found.failures[DEADLOCK] = Failure(stats.deadlock_level, on_step=False)
+        found.reached = {self.lowering.witnesses[bit].name: level for bit, level in stats.witnesses.items()}
+        found.covered = {name for k, name in enumerate(self.lowering.covers) if stats.covered[k]}
+        found.cut = _cut(stats, options)
+        return found
+
+    def mark(self, name: str, failure: Failure) -> None:
+        """Go backwards from the failing states through compiled code."""
+        level = failure.length - failure.on_step
+        if name == DEADLOCK:
+            target = Target("deadlock", 0, level)
+        elif name == SPEC_ERROR:
+            target = Target("action-error" if failure.on_step else "check-error", 0, level)
+        elif name in (names := [p.name for p in self.lowering.failing]):
+            target = Target("step" if failure.on_step else "property", names.index(name), level)
+        else:
+            target = Target("witness", [p.name for p in self.lowering.witnesses].index(name), level)
+        self.search.mark(target)
+
+    def is_marked(self, state: State, level: int) -> bool:
+        """Whether a concrete state at this distance lies on a shortest trace to what was marked."""
+        return self.search.is_marked(self.lowering.packing.to_words(state), level)
+
+
+def _relay(on_progress: OnProgress | None):
+    if on_progress is None:
+        return None
+
+    def relay(now: NativeProgress) -> None:
+        on_progress(Progress(now.depth, now.distinct, now.generated, now.queue, now.rate, resident_memory()))
+
+    return relay
+
+
+def _cut(stats: NativeStats, options: Options) -> str | None:
+    limits = options.limits
+    return {
+        "max-states": f"more than {limits.max_states or 0:,} states (--max-states)",
+        "max-depth": f"depth limit of {limits.max_depth} (--max-depth)",
+        "max-time": f"time limit of {limits.max_seconds or 0:g} s (--max-time)",
+        "max-memory": f"memory limit of {limits.max_bytes or 0:,} bytes (--max-memory)",
+        "cancelled": "interrupted",
+    }.get(stats.stopped or "")

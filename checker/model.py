@@ -1,0 +1,55 @@
+"""What is to be checked: a spec bound to bounds, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..spec.lang import BoundSpec, Spec
+
+DEADLOCK = "deadlock"
+"""The name under which a state without successors is reported."""
+SPEC_ERROR = "spec-error"
+"""The name under which a state or transition that leaves the spec's own bounds is reported."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a search stops short; a search that did is UNDETERMINED. Seconds and bytes of this process."""
+
+    max_states: int | None = None
+    max_depth: int | None = None
+    max_seconds: float | None = None
+    max_bytes: int | None = None
+    cancelled: Callable[[], bool] = field(default=lambda: False)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is searched: `symmetry` over the permutable indices, `deadlock` stuck or off, `keep_going` past violations."""
+
+    symmetry: bool = True
+    deadlock: bool = True
+    keep_going: bool = False
+    threads: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A spec at bounds, with what the user calls it (`profile` and `fault` for the KV spec)."""
+
+    bound: BoundSpec
+    label: str
+    profile: str | None = None
+    fault: str | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """The spec."""
+        return self.bound.spec
+
+    @classmethod
+    def of(cls, spec: Spec, bounds: Mapping[str, int | str] | None = None, **labels: str | None) -> Model:
+        """Bind a spec; `BoundsError` where the bounds do not fit it."""
+        return cls(BoundSpec(spec, bounds or {}), spec.name, labels.get("profile"), labels.get("fault"))

@@ -1,0 +1,194 @@
+"""A result as text: verdict with its bounds, the counterexample step by step, coverage, and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..model import SPEC_ERROR, Model
+from ..result import PropertyResult, Result, Status, Verdict
+from .steps import Told, tell
+from .words import bounds, count, number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ...traces.trace import Trace
+
+STYLES = {Verdict.HOLDS: "bold green", Verdict.VIOLATED: "bold red", Verdict.UNDETERMINED: "bold yellow"}
+LISTED = (
+    (Status.VIOLATED, "violated"),
+    (Status.VACUOUS, "vacuous"),
+    (Status.NOT_REACHED, "not reached"),
+    (Status.HOLDS, "hold"),
+    (Status.REACHED, "reached"),
+    (Status.UNDETERMINED, "undetermined"),
+    (Status.NOT_APPLICABLE, "not applicable"),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a report is made of besides the result: `origin` is where the model came from, `replay` maps the property of
+    each shown trace to the command that replays it, `notes` are printed before the verdict."""
+
+    model: Model
+    result: Result
+    origin: str
+    replay: dict[str, str] = field(default_factory=dict[str, str])
+    notes: tuple[str, ...] = ()
+    verbose: bool = False
+    full_states: bool = False
+
+
+def print_report(out: Console, shown: Shown) -> None:
+    """Print the whole report."""
+    verdict(out, shown)
+    for prop in shown.result.violations:
+        if prop.trace is not None:
+            violation(out, shown, prop)
+    coverage(out, shown)
+    for name, command in shown.replay.items():
+        out.print(f"replay {name}:" if len(shown.replay) > 1 else "replay:", style="bold", end=" ")
+        out.print(command, soft_wrap=True)
+
+
+def verdict(out: Console, shown: Shown) -> None:
+    """The verdict line; it never says HOLDS without the bounds it holds at."""
+    result = shown.result
+    at = f" at {bounds(shown.model.bound.values)}"
+    if any(p.name == SPEC_ERROR for p in result.violations):
+        out.print("SPEC ERROR", style="bold red", end="")
+        out.print(f": {shown.origin} leaves its own bounds{at}")
+        return
+    out.print(result.verdict.value, style=STYLES[result.verdict], end="")
+    match result.verdict:
+        case Verdict.HOLDS:
+            held = sum(p.status is Status.HOLDS for p in result.properties)
+            out.print(f"{at}: {_properties(held)} in every reachable state; nothing is said of other bounds")
+        case Verdict.VIOLATED:
+            names = ", ".join(p.name for p in result.violations)
+            out.print(f": {names}{at}")
+        case Verdict.UNDETERMINED:
+            out.print(f"{at}: {result.reason}")
+    if result.verdict is Verdict.VIOLATED and result.cut:
+        out.print(f"The search did not see every state: {result.cut}.")
+
+
+def _properties(held: int) -> str:
+    return f"{count(held, 'property')} {'holds' if held == 1 else 'hold'}"
+
+
+def violation(out: Console, shown: Shown, prop: PropertyResult) -> None:
+    """One violated property: its words, and its shortest trace as a table."""
+    assert prop.trace is not None
+    out.print()
+    out.print(f"{prop.name}", style="bold", end="")
+    out.print(f" is violated after {count(len(prop.trace), 'transition')}; no shorter trace violates it.")
+    out.print(f"  {' '.join(prop.statement.split())}")
+    if prop.reason:
+        out.print(f"  {prop.reason}")
+    trace(out, shown.model, prop.trace, full=shown.full_states)
+
+
+def trace(out: Console, model: Model, shown: Trace, *, full: bool = False) -> None:
+    """A trace as a table: each transition with one plain sentence and what it changed (`full`: also whole states)."""
+    table = _table("#", "action", "what happens", "what changed")
+    table.columns[0].justify = "right"
+    table.add_row("0", "", f"the initial state{_chosen(model, shown)}", "")
+    for told in tell(model.bound, shown):
+        table.add_row(str(told.number), told.call, "\n".join(told.sentences), "\n".join(map(str, told.changes)))
+    out.print()
+    out.print(table)
+    if shown.loop is not None:
+        out.print(f"and again from state {shown.loop}, for ever", style="bold")
+    if full:
+        _states(out, model, shown)
+    out.print()
+
+
+def _chosen(model: Model, shown: Trace) -> str:
+    """Which initial state it is, where there are several."""
+    if shown.start is None or not shown.start[1]:
+        return ""
+    from .steps import call
+
+    rule = next(r for r in model.bound.inits if r.name == shown.start[0])
+    return f" {call(model.bound, rule, shown.start[1])}"
+
+
+def _states(out: Console, model: Model, shown: Trace) -> None:
+    from .show import Shower
+
+    shower = Shower(model.bound)
+    for index, state in enumerate(shown.states):
+        out.print()
+        out.print(f"state {index}", style="bold")
+        table = _table()
+        for name, value in shower.state(state):
+            table.add_row("", name, value)
+        out.print(table)
+
+
+def coverage(out: Console, shown: Shown) -> None:
+    """What was searched: figures, every property with what is known of it, how often each action was taken."""
+    result, figures = shown.result, shown.result.figures
+    states = "states up to symmetry" if figures.symmetry else "states"
+    out.print(
+        f"{number(figures.distinct)} distinct {states}, {number(figures.generated)} transitions, "
+        f"depth {figures.depth}, {count(figures.deadlocks, 'deadlock')}; engine {result.engine}"
+    )
+    table = _table()
+    for status, word in LISTED:
+        found = [p for p in result.properties if p.status is status]
+        if found:
+            table.add_row("", word, _listing(found, status))
+    table.add_row("", "actions", ", ".join(f"{a.name} {number(a.taken)}" for a in figures.actions))
+    out.print(table)
+    if shown.verbose:
+        _verbose(out, shown)
+
+
+def _listing(found: Sequence[PropertyResult], status: Status) -> str:
+    if status is Status.REACHED:
+        return ", ".join(f"{p.name} (depth {p.depth})" for p in found)
+    if status is Status.VACUOUS:
+        return ", ".join(f"{p.name} ({p.reason})" for p in found)
+    return ", ".join(p.name for p in found)
+
+
+def _verbose(out: Console, shown: Shown) -> None:
+    figures = shown.result.figures
+    out.print()
+    table = _table("action", "enabled in", "taken")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for action in figures.actions:
+        table.add_row(action.name, number(action.enabled), number(action.taken))
+    out.print(table)
+    out.print()
+    table = _table("property", "kind", "result", "statement")
+    for prop in shown.result.properties:
+        depth = "" if prop.depth is None else f" at depth {prop.depth}"
+        table.add_row(prop.name, prop.kind, prop.status.value + depth, " ".join(prop.statement.split()))
+    out.print(table)
+    least, mean, greatest = figures.degrees
+    out.print()
+    out.print(f"transitions out of a state: {least} to {greatest}, {mean:.2f} on average")
+    out.print(f"new states at each depth: {', '.join(map(number, figures.per_depth))}")
+
+
+def told_plainly(steps: Iterable[Told]) -> list[str]:
+    """Each transition in one line, for places without tables."""
+    return [f"{told.number}. {told.call}: {' '.join(told.sentences)}" for told in steps]
+
+
+def _table(*headers: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(headers), header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    return table

@@ -1,0 +1,1 @@
+"""Implementations that the specs are held against."""

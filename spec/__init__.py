@@ -1,0 +1,1 @@
+"""The specifications, and the language they are written in."""

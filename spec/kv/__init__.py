@@ -1,0 +1,1 @@
+"""What the scheduler, the block pool, the transfers and the device do."""

@@ -1,0 +1,66 @@
+"""The device: the compute stream executes steps in order, each some time after it was scheduled."""
+
+from __future__ import annotations
+
+from ..lang import action, require
+from .bounds import BLOCK_SIZE
+from .cache import expects
+from .pool import blocks_for, has_fence
+from .state import Status
+from .transfers import owned
+
+
+@action(fair="weak")
+def run_step(s):
+    """The oldest step that did not run yet: every slot of its tokens is written, then attention reads.
+
+    Slots are written for every request in it, also for those that have ended since; a step's writes precede its reads.
+    """
+    now = next_to_run(s)
+    require(now < len(s.flight))
+    at = 0
+    for r in s.flight[now].owners:
+        write_slots(s, now, r, at)
+        at += blocks_for(s.flight[now].start[r] + s.flight[now].count[r])
+    at = 0
+    for r in s.flight[now].owners:
+        if reads_junk(s, now, r, at):
+            s.misread = True
+        at += blocks_for(s.flight[now].start[r] + s.flight[now].count[r])
+    s.flight[now].ran = True
+
+
+def next_to_run(s):
+    """Position of the oldest step that did not run yet; the number of steps if all did."""
+    for k in range(len(s.flight)):
+        if not s.flight[k].ran:
+            return k
+    return len(s.flight)
+
+
+def write_slots(s, now, r, at):
+    """Write one request's tokens; in a block that stands for something else by now they destroy what was there."""
+    start = s.flight[now].start[r]
+    end = start + s.flight[now].count[r]
+    for k in range(start // BLOCK_SIZE, blocks_for(end)):
+        b = s.flight[now].blocks[at + k]
+        low = max(start - k * BLOCK_SIZE, 0)
+        if expects(s, b, r, k):
+            if s.good[b] >= low:
+                s.good[b] = max(s.good[b], min(end - k * BLOCK_SIZE, BLOCK_SIZE))
+        else:
+            s.good[b] = min(s.good[b], low)
+            if has_fence() and owned(s, b):
+                s.foreign = True
+
+
+def reads_junk(s, now, r, at):
+    """Whether a request whose result is kept reads a slot of its table that does not hold its own content."""
+    if s.status[r] != Status.RUNNING or s.stale[r] > 0:
+        return False
+    end = s.flight[now].start[r] + s.flight[now].count[r]
+    for k in range(blocks_for(end)):
+        b = s.flight[now].blocks[at + k]
+        if expects(s, b, r, k) and s.good[b] < min(BLOCK_SIZE, end - k * BLOCK_SIZE):
+            return True
+    return False

@@ -1,0 +1,337 @@
+"""What must hold in every state and on every transition."""
+
+from __future__ import annotations
+
+from ..lang import always, quiescent, step
+from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, RESET_RUNNING, STALE, STEPS
+from .cache import expects, stands_for
+from .output import kept
+from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
+from .scheduler import fits, fresh_hits
+from .state import Error, Job, Status
+
+
+@always(when=lambda: LOADS == 1)
+def no_unordered_write_in_flight(s):
+    """No block is the target of an outstanding load while a step that is not processed may still write or read it."""
+    return all(clear_of_steps(s, r) for r in range(REQUESTS) if s.job[r] == Job.MOVING)
+
+
+def clear_of_steps(s, r):
+    """Whether no unprocessed step names a block that the request's load still writes."""
+    if s.status[r] == Status.LOADING or s.status[r] == Status.HELD:
+        for b in s.table[r]:
+            if s.key[b] == 0 and touched(s, b):
+                return False
+    return not any(touched(s, b) for b in s.orphan[r])
+
+
+def touched(s, b):
+    """Whether a step that is not processed may still write or read a block."""
+    return any(b in s.flight[k].blocks for k in range(len(s.flight)))
+
+
+@step
+def free_order(s, t):
+    """Blocks come back in the order the release intends: with caching off, its end of the queue, last block first.
+
+    With caching on unhashed blocks go to the head and hashed ones to the tail (0.23: all to the tail). What stays in the
+    queue keeps its order, and a deferred free equals the immediate one that it replaces.
+    """
+    return s.free == t.free or (queue_kept(s, t) and tables_reversed(s, t) and entries_reversed(s, t))
+
+
+def early(s, t, b):
+    """Whether a block freed by this transition should be reused before what was free already."""
+    if CACHING == 1:
+        return INTENDED_ORDER == "head" and s.key[b] == 0 and t.key[b] == 0
+    return INTENDED_ORDER == "head"
+
+
+def queue_kept(s, t):
+    """Whether freed blocks came to their end of the queue, and the others are what is left of it, in its order."""
+    last = -1
+    tail = False
+    for b in t.free:
+        if b in s.free:
+            place = position(s, b)
+            if tail or place <= last or (CACHING == 0 and last >= 0 and place != last + 1):
+                return False
+            last = place
+        elif early(s, t, b):
+            if last >= 0 or tail:
+                return False
+        else:
+            tail = True
+    return CACHING == 1 or last < 0 or last == len(s.free) - 1
+
+
+def position(s, b):
+    """Where a block stands in the free queue; its length if it is not in it."""
+    for i in range(len(s.free)):
+        if s.free[i] == b:
+            return i
+    return len(s.free)
+
+
+def freed(s, t, b):
+    """Whether this transition freed the block, and it is still free."""
+    return b in t.free and b not in s.free
+
+
+def tables_reversed(s, t):
+    """Whether every table given up by this transition came back last block first."""
+    return all(row_reversed(s, t, r) for r in range(REQUESTS) if s.table[r] != t.table[r])
+
+
+def row_reversed(s, t, r):
+    """The same for one table, for blocks that go to the same end of the queue."""
+    for i in range(len(s.table[r])):
+        for j in range(i + 1, len(s.table[r])):
+            if not pair_reversed(s, t, s.table[r][i], s.table[r][j]):
+                return False
+    return True
+
+
+def pair_reversed(s, t, a, b):
+    """Whether of two freed blocks of one table the later one is reused first."""
+    if not freed(s, t, a) or not freed(s, t, b) or early(s, t, a) != early(s, t, b):
+        return True
+    return position(t, b) < position(t, a)
+
+
+def entries_reversed(s, t):
+    """Whether every parked entry that was drained came back last block first."""
+    at = 0
+    for e in range(len(s.entries)):
+        for i in range(s.entries[e].size):
+            for j in range(i + 1, s.entries[e].size):
+                if not pair_reversed(s, t, s.parked[at + i], s.parked[at + j]):
+                    return False
+        at += s.entries[e].size
+    return True
+
+
+@always(when=lambda: LOADS == 1 and has_fence())
+def no_reuse_in_flight(s):
+    """No block is reallocated while a scheduled step that references it is unprocessed (where the release has a fence)."""
+    return all(not reused(s, k) for k in range(len(s.flight)))
+
+
+def reused(s, k):
+    """Whether a block that the step references is in somebody's table as something else."""
+    step = s.flight[k]
+    at = 0
+    for r in step.owners:
+        size = blocks_for(step.start[r] + step.count[r])
+        for i in range(size):
+            b = step.blocks[at + i]
+            if not expects(s, b, r, i) and b not in s.parked and any(b in s.table[q] for q in range(REQUESTS)):
+                return True
+        at += size
+    return False
+
+
+@always(when=lambda: LOADS == 1)
+def write_ownership(s):
+    """When a step (of a release with a fence) or a transfer writes a block, it is the writer's own, or nobody's."""
+    return not s.foreign
+
+
+@always
+def read_freshness(s):
+    """A step of a request whose result is kept reads only slots that hold that request's own prefix and position."""
+    return not s.misread
+
+
+@always(when=lambda: CACHING == 1)
+def no_hit_on_unwritten(s):
+    """Every block that can be hit is written, or will be by a step in flight, which runs before any step that reads it."""
+    return all(s.good[b] == BLOCK_SIZE or promised(s, b) for b in s.cached)
+
+
+def promised(s, b):
+    """Whether steps that did not run yet will write the rest of a hashed block."""
+    low = s.good[b]
+    for k in range(len(s.flight)):
+        if not s.flight[k].ran:
+            low = max(low, filled(s, k, b, low))
+    return low == BLOCK_SIZE
+
+
+def filled(s, k, b, low):
+    """Leading slots of a block that are good once the step has run, if `low` were before it."""
+    step = s.flight[k]
+    good = low
+    at = 0
+    for r in step.owners:
+        end = step.start[r] + step.count[r]
+        for i in range(blocks_for(end)):
+            if step.blocks[at + i] == b and stands_for(s, b, r, i) and step.start[r] - i * BLOCK_SIZE <= good:
+                good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
+        at += blocks_for(end)
+    return good
+
+
+@always
+def refcount_exact(s):
+    """A block's reference count is the number of tables and parked entries that hold it."""
+    return all(s.refs[b] == holders(s, b) for b in range(BLOCKS))
+
+
+@always
+def no_double_free(s):
+    """A reference is given back once."""
+    return s.error != Error.DOUBLE_FREE
+
+
+@always
+def pool_conservation(s):
+    """The free queue is exactly the blocks without references, each once; the null block is no member of the index."""
+    return len(s.free) == sum(1 for b in range(BLOCKS) if s.refs[b] == 0) and all(s.refs[b] == 0 for b in s.free)
+
+
+@always
+def alloc_atomic(s):
+    """The capacity test is sound: an allocation never runs out of blocks half-way."""
+    return s.error != Error.ALLOCATION
+
+
+@always
+def table_consistency(s):
+    """A step in flight uses the scheduler's table as it was at dispatch, and that table has only grown since."""
+    return all(prefix_kept(s, k) for k in range(len(s.flight)))
+
+
+def prefix_kept(s, k):
+    """The same for one step, for the requests that were not preempted or ended since."""
+    step = s.flight[k]
+    at = 0
+    for r in step.owners:
+        size = blocks_for(step.start[r] + step.count[r])
+        if s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r] and STALE == "marked":
+            for i in range(size):
+                if i >= len(s.table[r]) or s.table[r][i] != step.blocks[at + i]:
+                    return False
+        at += size
+    return True
+
+
+@always
+def write_in_bounds(s):
+    """No request is computed past what its table maps."""
+    return all(s.computed[r] <= len(s.table[r]) * BLOCK_SIZE for r in range(REQUESTS) if s.status[r] == Status.RUNNING)
+
+
+@always(when=lambda: ASYNC == 1)
+def counter_sound(s):
+    """Placeholders equal the tokens that steps in flight still owe, stale steps aside; no counter runs under."""
+    return all(s.places[r] == owed(s, r) for r in range(REQUESTS) if live(s, r))
+
+
+def live(s, r):
+    """Whether a request is running or was preempted, so that its outputs are still wanted."""
+    return s.status[r] == Status.RUNNING or s.status[r] == Status.PREEMPTED
+
+
+def owed(s, r):
+    """Steps in flight that yield a token for the request and count for its placeholders."""
+    return sum(1 for k in range(len(s.flight)) if r in s.flight[k].samples and in_flight(s, r, 0, k) >= s.stale[r])
+
+
+@always
+def stale_output_safe(s):
+    """A token that is delivered continues the known ones exactly: late output neither repeats nor skips a position."""
+    return len(s.flight) == 0 or all(continues(s, r) for r in s.flight[0].owners if kept(s, r))
+
+
+def continues(s, r):
+    """Whether the oldest step computed the request up to its last known token."""
+    return s.flight[0].start[r] + s.flight[0].count[r] == s.prompt[r] + s.known[r]
+
+
+@always(when=lambda: gate())
+def fence_sound(s):
+    """Parked entries leave in order, never before their fence: each waits for a step in flight, later ones no shorter."""
+    limit = newest(s, 0, len(s.flight))
+    return all(
+        1 <= s.entries[e].fence <= limit and (e == 0 or s.entries[e - 1].fence <= s.entries[e].fence)
+        for e in range(len(s.entries))
+    ) and len(s.parked) == sum(s.entries[e].size for e in range(len(s.entries)))
+
+
+@always(when=lambda: LOADS == 1)
+def completion_once(s):
+    """Every load's completion is consumed once, by the request that waits for it, or frees what its abort left held."""
+    return all(completion_due(s, r) for r in range(REQUESTS))
+
+
+def completion_due(s, r):
+    """Whether a request that waits for a load has one outstanding, and nobody else has."""
+    if s.status[r] == Status.LOADING:
+        return s.job[r] != Job.NONE
+    if s.status[r] == Status.HELD:
+        return s.job[r] == Job.MOVING or s.job[r] == Job.LANDED
+    return s.job[r] == Job.NONE
+
+
+@always
+def no_deadlock(s):
+    """If a request is unfinished and no step or transfer is outstanding, the next step moves something on."""
+    return not at_rest(s) or (len(s.running) == 0 and len(s.waiting) + len(s.holding) == 0) or moves(s)
+
+
+def at_rest(s):
+    """Whether no step is in flight and no load outstanding."""
+    return len(s.flight) == 0 and not any(s.job[r] == Job.MOVING or s.job[r] == Job.LANDED for r in range(REQUESTS))
+
+
+def moves(s):
+    """Whether the next step would compute, admit or promote something (with nothing in flight, whoever runs goes on)."""
+    if len(s.running) > 0:
+        return True
+    r = s.holding[0] if len(s.holding) > 0 else s.waiting[0]
+    if s.status[r] == Status.LOADING:
+        return True
+    hits = fresh_hits(s, r)
+    return fits(s, r, hits, s.computed[r] + hits * BLOCK_SIZE + 1, s.remote[r])
+
+
+@always
+def no_error(s):
+    """No assertion or exception of the engine is reachable."""
+    return s.error == Error.NONE
+
+
+@step(when=lambda: STEPS > 1)
+def preemption_pays(s, t):
+    """A preemption by the scheduler enlarges what can be allocated at once, or it is not done."""
+    return all(
+        len(s.table[r]) == 0 or len(t.parked) <= len(s.parked)
+        for r in range(REQUESTS)
+        if s.status[r] == Status.RUNNING and t.status[r] == Status.PREEMPTED and t.drop[r] == 0
+    )
+
+
+def quiet(s):
+    """Nothing is outstanding: no request but ended or held ones, no step, no load under way."""
+    return unlisted(s) and at_rest(s)
+
+
+def unlisted(s):
+    """Whether no request is running or waiting."""
+    return len(s.running) == 0 and len(s.waiting) == 0 and len(s.holding) == 0
+
+
+@quiescent(quiet)
+def no_leak(s):
+    """Once nothing is outstanding, every block is free."""
+    return len(s.free) == BLOCKS
+
+
+def latent(s):
+    """Blocks could be handed to a load in this state although an unprocessed step still uses them (informative)."""
+    return LOADS == 1 and len(s.flight) < STEPS and any(touched(s, b) for b in s.free)
+
+
+__all__ = ["RESET_RUNNING", "latent"]

@@ -1,0 +1,30 @@
+"""How a spec is written, loaded and bound. Spec modules import their words from here."""
+
+from .bind import Arguments, BoundSpec, Property, Rule
+from .bounds import Bound, Index, Number, Switch, larger, smaller
+from .declare import (
+    action,
+    always,
+    eventually,
+    fresh,
+    implies,
+    init,
+    leads_to,
+    narrator,
+    quiescent,
+    reachable,
+    require,
+    state,
+    step,
+)
+from .errors import BoundsError, FencepostSpecError, LanguageError, LoadError, SpecError
+from .layout import State
+from .spec import Spec, load_file, load_module
+from .types import Array, Bool, Int, Maybe, Seq, SetOf, record
+
+__all__ = [
+    "Arguments", "Array", "Bool", "Bound", "BoundSpec", "BoundsError", "FencepostSpecError", "Index", "Int",
+    "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
+    "Switch", "action", "always", "eventually", "fresh", "implies", "init", "larger", "leads_to", "load_file",
+    "load_module", "narrator", "quiescent", "reachable", "record", "require", "smaller", "state", "step",
+]  # fmt: skip

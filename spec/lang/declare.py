@@ -1,0 +1,129 @@
+"""The decorators of a spec: what is its state, how it starts, what can happen, what must hold."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, overload
+
+from .bounds import Number
+from .errors import Disabled
+from .types import Record, record
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+MARK = "__fencepost__"
+PROPERTY_KINDS = ("always", "step", "quiescent", "reachable", "eventually", "leads_to")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a decorator says of a function: `condition` is the quiescence or trigger predicate, `fair` weak or strong."""
+
+    kind: str
+    name: str
+    doc: str
+    when: Callable[[], Any] | None = None
+    fair: str | None = None
+    condition: Callable[..., Any] | None = None
+
+
+def state(declaration: type) -> Record:
+    """Declare the state of a spec: a class whose annotations are its fields."""
+    made = record(declaration)
+    object.__setattr__(made, MARK, True)
+    return made
+
+
+def _declare(function: Function, kind: str, name: str | None, **more: Any) -> Function:
+    if not inspect.isfunction(function):
+        raise TypeError(f"@{kind} goes on a plain function, not on {function!r}")
+    if hasattr(function, MARK):
+        raise TypeError(f"{function.__name__} is already declared as {getattr(function, MARK).kind}")
+    plain = name or (function.__name__ if kind in ("action", "init") else function.__name__.replace("_", "-"))
+    setattr(function, MARK, Declaration(kind, plain, inspect.getdoc(function) or "", **more))
+    return function
+
+
+def init(function: Function) -> Function:
+    """Declare how a state is filled at the start; with parameters, each choice of them is an initial state."""
+    return _declare(function, "init", None)
+
+
+@overload
+def action(function: Function) -> Function: ...
+@overload
+def action(
+    *, fair: str | None = None, when: Callable[[], Any] | None = None, name: str | None = None
+) -> Callable[[Function], Function]: ...
+def action(
+    function: Any = None, *, fair: str | None = None, when: Callable[[], Any] | None = None, name: str | None = None
+) -> Any:
+    """Declare an action: what can happen in one transition, for every choice of its parameters."""
+    if fair not in (None, "weak", "strong"):
+        raise TypeError(f"fair={fair!r}: fairness is 'weak' or 'strong'")
+    if function is not None:
+        return _declare(function, "action", None)
+    return lambda made: _declare(made, "action", name, when=when, fair=fair)
+
+
+def _property(kind: str) -> Any:
+    def declare(function: Any = None, *, name: str | None = None, when: Callable[[], Any] | None = None) -> Any:
+        if function is not None:
+            return _declare(function, kind, name)
+        return lambda made: _declare(made, kind, name, when=when)
+
+    return declare
+
+
+always = _property("always")
+"""Declare an invariant: a property of every state."""
+step = _property("step")
+"""Declare a property of every transition: a function of the state and its successor."""
+reachable = _property("reachable")
+"""Declare a witness: some reachable state must satisfy it, or the check is vacuous."""
+eventually = _property("eventually")
+"""Declare that every fair path reaches a state that satisfies it."""
+
+
+def quiescent(
+    condition: Callable[..., Any], *, name: str | None = None, when: Callable[[], Any] | None = None
+) -> Callable[[Function], Function]:
+    """Declare an invariant of the states that satisfy the condition (nothing is outstanding)."""
+    return lambda made: _declare(made, "quiescent", name, when=when, condition=condition)
+
+
+def leads_to(
+    condition: Callable[..., Any], *, name: str | None = None, when: Callable[[], Any] | None = None
+) -> Callable[[Function], Function]:
+    """Declare that on every fair path, a state that satisfies the condition is followed by one that satisfies this."""
+    return lambda made: _declare(made, "leads_to", name, when=when, condition=condition)
+
+
+def narrator(function: Function) -> Function:
+    """Declare who tells a transition in words: plain Python, `(before, after, action, arguments) -> list[str]`.
+
+    `before` and `after` are decoded states (dicts); the function is used for reports only and is outside the subset.
+    """
+    return _declare(function, "narrator", None)
+
+
+def require(condition: Any) -> None:
+    """The action is enabled only if the condition holds; nothing of it remains otherwise."""
+    if not condition:
+        raise Disabled
+
+
+def implies(left: Any, right: Any) -> bool:
+    """If the left side holds, so must the right; both sides are always evaluated, and the left must hold somewhere."""
+    return not left or bool(right)
+
+
+def fresh(kind: Any) -> NoReturn:
+    """A blank local container of a type, such as `fresh(Seq[BLOCKS, 2])`; it has a size only once a spec is bound."""
+    raise TypeError(f"fresh({kind!r}) has no size yet: call the spec through a bound spec")
+
+
+def is_number(value: object) -> bool:
+    """Whether a module-level value is a number over bounds."""
+    return isinstance(value, Number)

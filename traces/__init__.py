@@ -1,0 +1,1 @@
+"""The trace format, and the corpus of recorded traces."""
