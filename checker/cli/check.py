@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .target import Target
 
 MODEL, SEARCH, LIMITS, OUTPUT = "Model", "Search", "Limits (reached means UNDETERMINED, exit code 3)", "Output"
-MEMORY_SHARE = 0.85
-"""How much of the memory that is free at the start a search may use, unless --max-memory says otherwise."""
 
 
 def check(
@@ -134,7 +132,7 @@ def check(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Memory of this process, such as 2GiB. Default: 85 % of what is free at the start.",
+            help="Memory of this process, such as 2GiB. Default: nine tenths of what is free at the start.",
             rich_help_panel=LIMITS,
             show_default=False,
         ),
@@ -236,16 +234,14 @@ def _options(
     max_time: str | None,
     max_memory: str | None,
 ) -> Options:
-    from ..explore.memory import resident_memory, usable_memory
     from ..model import Limits, Options
     from .units import number, seconds, size
 
-    default_bytes = resident_memory() + int(usable_memory() * MEMORY_SHARE)
     limits = Limits(
         max_states=None if max_states is None else number(max_states, "--max-states"),
         max_depth=max_depth,
         max_seconds=None if max_time is None else seconds(max_time, "--max-time"),
-        max_bytes=default_bytes if max_memory is None else size(max_memory, "--max-memory"),
+        max_bytes=None if max_memory is None else size(max_memory, "--max-memory"),
     )
     return Options(symmetry=symmetry, deadlock=deadlock, keep_going=keep_going, threads=threads, limits=limits)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
+from ...spec.lang.symmetry import Symmetry
 from ..model import Model
-from ..result import Result
+from ..result import Result, Status
+
+LIVENESS = ("eventually", "leads_to")
+COUNTED = 100_000
+"""The largest full search whose classes of states are counted one by one."""
 
 
 def differences(model: Model, reduced: Result, full: Result) -> list[str]:
@@ -15,8 +18,6 @@ def differences(model: Model, reduced: Result, full: Result) -> list[str]:
     found: list[str] = []
     if reduced.verdict is not full.verdict:
         found.append(f"the verdicts are {reduced.verdict.value} and {full.verdict.value}")
-    if reduced.figures.depth != full.figures.depth:
-        found.append(f"the depths are {reduced.figures.depth} and {full.figures.depth}")
     others = {p.name: p for p in full.properties}
     for one in reduced.properties:
         other = others.get(one.name)
@@ -25,16 +26,31 @@ def differences(model: Model, reduced: Result, full: Result) -> list[str]:
             found.append(f"{one.name} is {one.status.value} (depth {one.depth}) and {words}")
         elif one.trace != other.trace:
             found.append(f"the traces of {one.name} differ")
-    found += _counts(model, reduced, full)
-    return found
+    return found + _counts(model, reduced, full)
 
 
 def _counts(model: Model, reduced: Result, full: Result) -> list[str]:
-    """Each class of states has between one member and as many as there are relabellings."""
-    most = math.prod(math.factorial(count) for count in model.bound.indices().values())
-    pairs = zip(reduced.figures.per_depth, full.figures.per_depth, strict=False)
-    return [
-        f"the numbers of states at depth {depth} are {few:,} and {many:,}, which does not fit {most:,} relabellings"
-        for depth, (few, many) in enumerate(pairs)
-        if not few <= many <= few * most
-    ]
+    """Whether as many classes were counted as the full search has; a search that stopped at a violation has no such count."""
+    few, many = reduced.figures.distinct, full.figures.distinct
+    if not reduced.figures.symmetry or (reduced.violations and few > 0 and not _complete(reduced)):
+        return []
+    if many > COUNTED:
+        return []
+    orbits = _orbits(model)
+    return [] if orbits == few else [f"{few:,} classes of states were found, and the full search has {orbits:,}"]
+
+
+def _complete(result: Result) -> bool:
+    """Whether a search with violations went on to the end."""
+    return all(p.status is not Status.UNDETERMINED for p in result.properties if p.kind not in LIVENESS)
+
+
+def _orbits(model: Model) -> int:
+    """Classes of reachable states under relabelling, from every state of a full search in plain Python."""
+    from ..explore.reference import ReferenceEngine
+    from ..model import Options
+
+    engine = ReferenceEngine(model)
+    engine.run(Options(symmetry=False, deadlock=False, keep_going=True))
+    symmetry = Symmetry(model.bound.shape, model.bound.permutable())
+    return len({symmetry.canonical(state) for level in engine.levels for state in level})

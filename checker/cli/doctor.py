@@ -83,11 +83,10 @@ def _quota(group: Path) -> float | None:
 
 def _memory() -> dict[str, int]:
     from ..explore.memory import usable_memory
-    from .check import MEMORY_SHARE
 
     free = usable_memory()
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"machine_bytes": total, "usable_bytes": free, "default_limit_bytes": int(free * MEMORY_SHARE)}
+    return {"machine_bytes": total, "usable_bytes": free, "default_limit_bytes": free * 9 // 10}
 
 
 def _cache() -> dict[str, Any]:

@@ -52,7 +52,7 @@ def _trace(what: str, on: object, *, full: bool) -> None:
     from ...traces.short import shorten
     from ..report import text
     from ..report.terminal import console
-    from ..report.words import bounds, count
+    from ..report.words import count
     from .load import On, load
     from .target import again
 
@@ -60,11 +60,11 @@ def _trace(what: str, on: object, *, full: bool) -> None:
     loaded = load(what, on)
     model, run = loaded.target.model, loaded.revived.trace
     out = console()
-    labels = [f"{name} {value}" for name, value in (("profile", model.profile), ("fault", model.fault)) if value]
-    out.print(", ".join((loaded.target.origin, *labels)), style="bold")
+    fault = f", fault {model.fault}" if model.fault else ""
+    out.print(f"{loaded.target.origin}{fault}", style="bold")
     for note in loaded.revived.notes:
         out.print(f"note: {note}")
-    out.print(f"bounds: {bounds(model.bound.values)}")
+    out.print(f"bounds: {loaded.target.bounds}")
     out.print()
     out.print(f"{count(len(run), 'transition')}; shows: {run.property or 'nothing in particular'}")
     statement = next((p.declared.doc for p in model.bound.properties if p.name == run.property), "")

@@ -11,6 +11,8 @@ from typing import Any
 
 from .errors import UsageError
 
+DEFAULT = "reference"
+"""The profile of the KV spec where none is asked for and no config says which release it is."""
 Values = dict[str, int | str]
 
 
@@ -75,10 +77,11 @@ def faults() -> dict[str, Fault]:
 
 def fault(name: str) -> Fault:
     """The fault with this id, in upper or lower case; `UsageError` names the nearest one."""
-    known = {key.upper(): value for key, value in faults().items()}
-    if name.upper() not in known:
-        raise UsageError(f"--fault: {name!r} is no fault; {_instead(name.upper(), known)}")
-    return known[name.upper()]
+    known = faults()
+    found = next((value for key, value in known.items() if key.upper() == name.upper()), None)
+    if found is None:
+        raise UsageError(f"--fault: {name!r} is no fault; {_instead(name, known)}")
+    return found
 
 
 def _fault(made: dict[str, Any]) -> Fault:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..model import Model
 from . import kvdata
 from .errors import UsageError
-from .target import SHIPPED, Target, Values, load_shipped, parse_bounds
+from .target import SHIPPED, Target, Values, implied_by, load_shipped, parse_bounds
 
 if TYPE_CHECKING:
     from ...spec.lang import Spec
@@ -58,17 +58,19 @@ def load(text: str, on: On) -> Loaded:
 
 def _target(name: str, origin: Origin | None, recorded: Values, on: On) -> Target:
     spec, source = _spec(name, origin, on)
-    values, again = _values(on, name)
+    values, again, profile = _values(on, name)
     asked = parse_bounds(on.bounds)
     kept = {n: v for n, v in recorded.items() if n in spec.bounds} if values or asked else recorded
     label = {
-        "profile": on.profile or (origin.profile if origin is not None else None),
+        "profile": profile or (origin.profile if origin is not None else None),
         "fault": on.fault or (origin.fault if origin is not None else None),
     }
     model = Model.of(spec, {**kept, **values, **asked}, **label)
     defaults = {n: v for n, b in spec.bounds.items() if (v := b.default) is not None}
     words = ("--spec", source) if source is not None else again
-    return Target(model, source or f"spec {name}", source, words, {**defaults, **values})
+    known = kvdata.profiles().get(model.profile or "") if source is None else None
+    implied = {} if known is None else implied_by(spec, known.switches)
+    return Target(model, source or f"spec {name}", source, words, {**defaults, **values}, implied=implied)
 
 
 def _spec(name: str, origin: Origin | None, on: On) -> tuple[Spec, str | None]:
@@ -83,14 +85,15 @@ def _spec(name: str, origin: Origin | None, on: On) -> tuple[Spec, str | None]:
     return load_shipped(source or name), None
 
 
-def _values(on: On, name: str) -> tuple[Values, tuple[str, ...]]:
+def _values(on: On, name: str) -> tuple[Values, tuple[str, ...], str | None]:
+    """The values that --profile or --fault stands for, these words, and the name of the profile."""
     if on.fault is not None and on.profile is not None:
         raise UsageError("--fault brings its own profile: leave out --profile")
     if (on.fault or on.profile) and name != "kv" and on.spec != "kv":
         raise UsageError("--profile and --fault are for traces of the spec kv")
     if on.fault is not None:
         found = kvdata.fault(on.fault)
-        return dict(found.values), ("--fault", found.id)
+        return dict(found.values), ("--fault", found.id), found.base
     if on.profile is not None:
-        return dict(kvdata.profile(on.profile).switches), ("--profile", on.profile)
-    return {}, ()
+        return dict(kvdata.profile(on.profile).switches), ("--profile", on.profile), on.profile
+    return {}, (), None

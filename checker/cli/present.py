@@ -140,7 +140,7 @@ def _quietly(found: Target, result: Result) -> None:
     from ..report.terminal import console
     from ..report.text import Shown, verdict
 
-    verdict(console(), Shown(found.model, result, found.origin))
+    verdict(console(), Shown(found.model, result, found.origin, found.bounds))
 
 
 def _fully(found: Target, result: Result, output: Output, replay: dict[str, str]) -> None:
@@ -148,4 +148,4 @@ def _fully(found: Target, result: Result, output: Output, replay: dict[str, str]
     from ..report.text import Shown, print_report
 
     out: Console = console()
-    print_report(out, Shown(found.model, result, found.origin, replay, verbose=output.verbose))
+    print_report(out, Shown(found.model, result, found.origin, found.bounds, replay, output.verbose))

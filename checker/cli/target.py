@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...spec.lang import Spec
     from ..config import Derived
 
-SHIPPED = {"kv": "fencepost.spec.kv"}
+SHIPPED = {"kv": "fencepost.spec.kv.kv"}
 """The specs that come with Fencepost, with their modules."""
 Values = dict[str, int | str]
 
@@ -26,7 +26,8 @@ class Target:
     """A model, and how it came about.
 
     `origin` is where it came from, in words; `source` the file of a user's spec; `again` the options that lead to the
-    same spec (with `base`, their bounds) in another command; `only` the properties to check (empty: all).
+    same spec (with `base`, their bounds) in another command; `only` the properties to check (empty: all); `implied` the
+    values that naming the profile says already.
     """
 
     model: Model
@@ -35,8 +36,17 @@ class Target:
     again: tuple[str, ...]
     base: Values
     only: tuple[str, ...] = ()
+    implied: Values = field(default_factory=dict[str, int | str])
     derived: Derived | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def bounds(self) -> str:
+        """The bounds in words: the profile, then what it does not say already."""
+        values = self.model.bound.values
+        rest = {name: value for name, value in values.items() if self.implied.get(name) != value}
+        profile = [f"profile {self.model.profile}"] if self.model.profile else []
+        return ", ".join([*profile, *(f"{name}={value}" for name, value in rest.items())]) or "its one size (no bounds)"
 
 
 @dataclass(frozen=True)
@@ -97,15 +107,12 @@ def load_shipped(name: str) -> Spec:
 
 
 def _shipped(wanted: Wanted, name: str) -> Target:
-    values: Values = {}
-    again: tuple[str, ...] = ()
-    if wanted.profile is not None:
-        values = dict(kvdata.profile(wanted.profile).switches)
-        again = ("--profile", wanted.profile)
     spec = load_shipped(name)
-    model = Model.of(spec, {**values, **parse_bounds(wanted.bounds)}, profile=wanted.profile)
-    origin = f"spec {name}" + (f", profile {wanted.profile}" if wanted.profile else "")
-    return Target(model, origin, None, again, spec.values(values))
+    profile = kvdata.profile(wanted.profile or kvdata.DEFAULT)
+    values = profile.switches
+    model = Model.of(spec, {**values, **parse_bounds(wanted.bounds)}, profile=profile.name)
+    again = ("--profile", profile.name)
+    return Target(model, f"spec {name}", None, again, spec.values(values), implied=implied_by(spec, values))
 
 
 def _file(wanted: Wanted, word: str) -> Target:
@@ -129,8 +136,9 @@ def _fault(wanted: Wanted) -> Target:
     model = Model.of(spec, {**found.values, **parse_bounds(wanted.bounds)}, profile=found.base, fault=found.id)
     notes = tuple(text for text in (found.bug and f"the bug: {found.bug}", found.note) if text)
     again = ("--fault", found.id)
+    implied = implied_by(spec, kvdata.profile(found.base).switches)
     origin = f"fault {found.id}: {found.title}"
-    return Target(model, origin, None, again, spec.values(found.values), (found.breaks,), notes=notes)
+    return Target(model, origin, None, again, spec.values(found.values), (found.breaks,), implied, notes=notes)
 
 
 def _config(wanted: Wanted, given: str | list[str]) -> Target:
@@ -144,9 +152,23 @@ def _config(wanted: Wanted, given: str | list[str]) -> Target:
     spec = load_shipped("kv")
     values = {**switches, **derived.bounds, **parse_bounds(wanted.bounds)}
     model = Model.of(spec, values, profile=derived.profile)
-    origin = f"{derived.source}, profile {derived.profile}"
-    again = ("--profile", derived.profile)
-    return Target(model, origin, None, again, spec.values(switches), derived=derived, notes=tuple(derived.warnings))
+    return Target(
+        model,
+        derived.source,
+        None,
+        ("--profile", derived.profile),
+        spec.values(switches),
+        implied=implied_by(spec, switches),
+        derived=derived,
+        notes=tuple(derived.warnings),
+    )
+
+
+def implied_by(spec: Spec, switches: Values) -> Values:
+    """What naming a profile says already: the choice of every switch, by the profile or by default."""
+    from ...spec.lang import Switch
+
+    return {name: switches.get(name, b.default) for name, b in spec.bounds.items() if isinstance(b, Switch)}
 
 
 def parse_bounds(given: Sequence[str]) -> Values:

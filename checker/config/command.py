@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from .errors import ConfigError, did_you_mean
+from .errors import ConfigError, did_you_mean, shown
 from .options import resolve
 from .parse import Settings, parse_words
 from .yamlfile import FileWords, Word, read_config
@@ -107,7 +107,7 @@ def _program(words: list[Word]) -> tuple[list[Word], dict[str, Word], str]:
     if program == "serve":
         return rest[1:], env, "serve"
     if program != "vllm":
-        rule = f"{rest[0].text!r} does not start vLLM"
+        rule = f"{shown(rest[0].text)} does not start vLLM"
         raise ConfigError(
             rest[0].place,
             rule,

@@ -16,7 +16,7 @@ from .rules import Engine, Fact, engine_of
 from .scale import Row, scaled
 from .treatment import check_release, reason, refuse
 
-FACTS = ("runner", "pipeline stages", "async scheduling", "fence", "chunked prefill")
+FACTS = ("runner", "pipeline stages", "fence", "chunked prefill")
 """Rows that are no bounds, and that explain some."""
 
 
@@ -143,7 +143,7 @@ def _facts(engine: Engine, settings: Settings, profile: Profile) -> list[Row]:
             why="no speculative decoding",
         ),
     ]
-    found = (engine.runner, engine.stages, engine.async_scheduling, engine.fence, engine.chunked)
+    found = (engine.runner, engine.stages, engine.fence, engine.chunked)
     return [first, *(_fact(name, fact) for name, fact in zip(FACTS, found, strict=True)), *fixed]
 
 

@@ -30,9 +30,15 @@ class UnsupportedError(ConfigError):
         super().__init__(place, f"UNSUPPORTED: {rule}", fix)
 
 
+def shown(text: str, most: int = 60) -> str:
+    """A text for a message, in quotes and cut to `most` characters."""
+    return repr(text if len(text) <= most else text[: most - 3] + "...")
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that is most like `word`, or None."""
     names = sorted(known)
+    word = word[:80]
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return close[0]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from .errors import ConfigError, did_you_mean
+from .errors import ConfigError, did_you_mean, shown
 
 Kind = Literal[
     "bool", "flag", "int", "float", "str", "size", "size-or-auto", "list", "json", "json-or-text", "maybe-text"
@@ -104,9 +104,9 @@ def resolve(written: str, place: str) -> tuple[Spelling, str]:
     fits = {full: spelling for full, spelling in table.items() if name.startswith("--") and full.startswith(name)}
     if not fits:
         fix = did_you_mean(name, table, "see `vllm serve --help=all`, or remove it")
-        raise ConfigError(place, f"{written!r} is no option of vllm serve (releases 0.23.0 to 0.33.0)", fix)
+        raise ConfigError(place, f"{shown(written)} is no option of vllm serve (releases 0.23.0 to 0.33.0)", fix)
     if len({(s.option.name, s.on) for s in fits.values()}) > 1:
         some = ", ".join(sorted(fits)[:4])
-        raise ConfigError(place, f"{written!r} is the beginning of several options ({some})", "write the name out")
+        raise ConfigError(place, f"{shown(written)} is the beginning of several options ({some})", "write the name out")
     full, spelling = next(iter(fits.items()))
     return spelling, full

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from .errors import ConfigError
+from .errors import ConfigError, shown
 from .options import Option, dashed, resolve, spellings
 from .values import human_int, parse_value
 from .yamlfile import Word
@@ -68,7 +68,7 @@ def parse_words(words: Sequence[Word], settings: Settings, model: bool = True) -
             continue
         if not model or settings.model is not None:
             fix = "if it is meant as a switch's value, write --name or --no-name alone; quote texts with spaces"
-            raise ConfigError(word.place, f"{word.text!r} belongs to no option", fix)
+            raise ConfigError(word.place, f"{shown(word.text)} belongs to no option", fix)
         settings.model = word
         at += 1
     for name, given in layer.items():
@@ -106,7 +106,7 @@ def _gather_dotted(words: list[Word], settings: Settings) -> list[Word]:
             continue
         if not equals:
             if at == len(words):
-                raise ConfigError(word.place, f"{name!r} has no value", "write a value after it")
+                raise ConfigError(word.place, f"{shown(name)} has no value", "write a value after it")
             text = words[at].text
             at += 1
         if name.endswith("+"):
@@ -140,7 +140,7 @@ def _put(target: dict[str, Any], path: list[str], value: Any, place: str) -> Non
     for key in path[:-1]:
         inner = target.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise ConfigError(place, f"{key!r} is given both as a value and as an object", "keep one of them")
+            raise ConfigError(place, f"{shown(key)} is given both as a value and as an object", "keep one of them")
         target = cast("dict[str, Any]", inner)
     old = target.get(path[-1])
     if isinstance(old, list) and isinstance(value, list):
@@ -159,13 +159,13 @@ def _take(words: list[Word], at: int, layer: dict[str, Given], settings: Setting
     if not option.takes_value:
         if explicit is not None:
             raise ConfigError(
-                word.place, f"{name} takes no value", f"write --{option.name} or --no-{option.name} alone"
+                word.place, f"{shown(name)} takes no value", f"write --{option.name} or --no-{option.name} alone"
             )
         _record(layer, Given(option, spelling.on, word.place, full), settings)
         return at + 1
     texts = [explicit] if explicit is not None else _following(words, at + 1, option)
     if not texts and option.kind != "maybe-text":
-        raise ConfigError(word.place, f"{name} needs a value", "write one after it")
+        raise ConfigError(word.place, f"--{option.name} needs a value", "write one after it")
     if option.kind == "list":
         value: Any = texts
     else:

@@ -46,6 +46,7 @@ def scaled(engine: Engine, release: str) -> list[Row]:
     rows = [
         _own("requests", "no option says how many requests come"),
         _blocks(engine),
+        _switch("async-scheduling", engine.async_scheduling),
         _at_most("steps-in-flight", engine.steps, limit["steps-in-flight"]),
         _block_size(engine),
         _own("prompt-tokens", "prompts come from clients"),
@@ -136,9 +137,10 @@ def _blocks(engine: Engine) -> Row:
 
 
 def _block_size(engine: Engine) -> Row:
-    """Tokens a block: larger where the pool has fewer blocks than a request of the model has tokens."""
+    """Tokens a block: larger where the pool has fewer blocks than a request of the model has tokens (at most 4)."""
     limit, usable = sizes(), _blocks(engine).model
-    room = min(4, -(-limit["blocks"] // int(usable or 1)))
+    tokens = limit["prompt-tokens"] + limit["max-tokens"]
+    room = min(4, -(-tokens // int(usable or 1)))
     return _at_most("block-size", engine.block_size, max(limit["block-size"], room))
 
 

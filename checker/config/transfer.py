@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast
 
-from .errors import ConfigError, UnsupportedError, did_you_mean
+from .errors import ConfigError, UnsupportedError, did_you_mean, shown
 from .options import data
 from .parse import Settings
 from .profiles import has
@@ -92,10 +92,10 @@ def _check_role(config: Mapping[str, Any], place: str) -> None:
     known = ", ".join(ROLES)
     if role is not None and role not in ROLES:
         fix = did_you_mean(role, ROLES, f"choose one of {known}")
-        raise ConfigError(place, f"kv_role is {role!r}, which is none of {known}", fix)
+        raise ConfigError(place, f"kv_role is {shown(role)}, which is none of {known}", fix)
     if connector is not None and role is None:
         fix = 'add "kv_role": "kv_consumer" (decode side), "kv_producer" (prefill side) or "kv_both"'
-        raise ConfigError(place, f"kv_connector is {connector!r} and kv_role is missing", fix)
+        raise ConfigError(place, f"kv_connector is {shown(str(connector))} and kv_role is missing", fix)
 
 
 def _offloading(settings: Settings, config: Mapping[str, Any] | None) -> Transfer:
@@ -107,7 +107,7 @@ def _offloading(settings: Settings, config: Mapping[str, Any] | None) -> Transfe
         connector = "SimpleCPUOffloadConnector" if simple else "OffloadingConnector"
     place = settings.place("kv-offloading-size")
     if config and config.get("kv_connector") not in (None, connector):
-        settings.warnings.append(f"{place}: replaces the kv_connector {config['kv_connector']!r} with {connector}")
+        settings.warnings.append(f"{place}: replaces the kv_connector {config['kv_connector']} with {connector}")
     why = f"kv-offloading-size makes {connector} with kv_both (backend {backend})"
     policy = (config or {}).get("kv_load_failure_policy", "fail")
     return Transfer(connector, "kv_both", True, place, why, f"{connector} loads asynchronously", policy)
@@ -121,7 +121,7 @@ def env_flag(settings: Settings, name: str) -> bool | None:
     try:
         return bool(int(word.text))
     except ValueError:
-        raise ConfigError(word.place, f"{word.text!r} is not a number", "set it to 0 or 1, or unset it") from None
+        raise ConfigError(word.place, f"{shown(word.text)} is not a number", "set it to 0 or 1, or unset it") from None
 
 
 def _check_fields(config: Mapping[str, Any], place: str, release: str) -> None:
@@ -130,7 +130,7 @@ def _check_fields(config: Mapping[str, Any], place: str, release: str) -> None:
         if field in OLD_FIELDS and has(release, None, "0.27.0"):
             continue
         if field not in FIELDS:
-            rule = f"{field!r} is no field of {OPTION}" + (" since 0.33.0" if field in OLD_FIELDS else "")
+            rule = f"{shown(field)} is no field of {OPTION}" + (" since 0.33.0" if field in OLD_FIELDS else "")
             raise ConfigError(place, rule, did_you_mean(field, FIELDS, f"the fields are {', '.join(FIELDS)}"))
         types = FIELDS[field]
         fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
@@ -142,7 +142,7 @@ def _check_fields(config: Mapping[str, Any], place: str, release: str) -> None:
     policy = config.get("kv_load_failure_policy", "fail")
     if policy not in ("fail", "recompute"):
         fix = did_you_mean(policy, ("fail", "recompute"), "choose fail or recompute")
-        raise ConfigError(place, f"kv_load_failure_policy is {policy!r}, which is neither fail nor recompute", fix)
+        raise ConfigError(place, f"kv_load_failure_policy is {shown(policy)}, which is neither fail nor recompute", fix)
 
 
 def _loads(config: Mapping[str, Any], place: str, release: str, depth: int) -> tuple[bool, str]:
@@ -154,7 +154,7 @@ def _loads(config: Mapping[str, Any], place: str, release: str, depth: int) -> t
     if entry is None:
         known = connectors()
         fix = did_you_mean(str(name), known, "for a connector of your own, give kv_connector_module_path")
-        raise ConfigError(place, f"{name!r} is no connector that vLLM registers", fix)
+        raise ConfigError(place, f"{shown(str(name))} is no connector that vLLM registers", fix)
     if not has(release, entry.get("since"), entry.get("until")):
         raise ConfigError(place, f"vLLM {release} has no {name}", "choose another connector, or another --profile")
     if name == "HiSparseConnector":
@@ -182,5 +182,8 @@ def _child_loads(config: Mapping[str, Any], place: str, release: str, depth: int
             raise ConfigError(
                 place, f"a connector in MultiConnector is {kind_of(child)}, not an object", "write each as an object"
             )
-        reasons.append(_loads(cast("dict[str, Any]", child), place, release, depth + 1))
+        inner = cast("dict[str, Any]", child)
+        _check_fields(inner, place, release)
+        _check_role(inner, place)
+        reasons.append(_loads(inner, place, release, depth + 1))
     return max(reasons, key=lambda reason: reason[0])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
-from .errors import ConfigError, did_you_mean
+from .errors import ConfigError, did_you_mean, shown
 from .options import Option
 
 LARGEST = 2**31 - 1
@@ -38,8 +39,7 @@ def parse_json(text: str, place: str, name: str) -> dict[str, Any]:
     except RecursionError:
         raise ConfigError(place, f"{name}: the JSON is nested too deep", "write it flat") from None
     except ValueError as error:
-        shown = text if len(text) <= 80 else text[:77] + "..."
-        rule = f"{name} takes a JSON object, and {shown!r} is not valid JSON ({error})"
+        rule = f"{name} takes a JSON object, and {shown(text)} is not valid JSON ({error})"
         raise ConfigError(place, rule, "quote the whole object with ' and its keys and strings with \"") from None
     if not isinstance(value, dict):
         raise ConfigError(place, f"{name} takes a JSON object, not {kind_of(value)}", 'write {"key": "value"}')
@@ -76,7 +76,7 @@ def parse_value(option: Option, text: str, place: str) -> Any:
                 known = ", ".join(option.choices)
                 raise ConfigError(
                     place,
-                    f"{name} is {text!r}, which is none of {known}",
+                    f"{name} is {shown(text)}, which is none of {known}",
                     did_you_mean(text, option.choices, f"choose one of {known}"),
                 )
             return text
@@ -94,27 +94,31 @@ def _number(option: Option, text: str, place: str, name: str) -> int | float:
             return -1
         return human_int(text)
     except ValueError:
-        shown = text if len(text) <= 40 else text[:37] + "..."
-        raise ConfigError(place, f"{name} takes {wanted}, not {shown!r}", f"write {wanted}") from None
+        raise ConfigError(place, f"{name} takes {wanted}, not {shown(text)}", f"write {wanted}") from None
 
 
 def _checked(option: Option, value: int | float, place: str, name: str) -> int | float:
     """The number, if it lies within what the release allows and what an engine can be."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(place, f"{name} is {value}, not a finite number", "write a plain number")
-    limits = (option.least, option.above, option.below, option.most)
-    if all(limit is None for limit in limits):
+    if all(limit is None for limit in (option.least, option.above, option.below, option.most)):
         return value
-    for fails, words in (
-        (option.least is not None and value < option.least, f"at least {option.least}"),
-        (option.above is not None and value <= option.above, f"greater than {option.above}"),
-        (option.below is not None and value >= option.below, f"less than {option.below}"),
-        (option.most is not None and value > option.most, f"at most {option.most}"),
-        (value > LARGEST, f"at most {LARGEST}; no engine is larger"),
-    ):
-        if fails:
-            shown = value if abs(value) < 10**20 else f"a number of {len(str(abs(int(value))))} digits"
-            raise ConfigError(
-                place, f"{name} is {shown}, and must be {words}", "give a value in that range, or leave the option out"
-            )
+    size = value if abs(value) < 10**20 else f"a number of {len(str(abs(int(value))))} digits"
+    for words in _beyond(option, value):
+        fix = "give a value in that range, or leave the option out"
+        raise ConfigError(place, f"{name} is {size}, and must be {words}", fix)
     return value
+
+
+def _beyond(option: Option, value: int | float) -> Iterator[str]:
+    """The limits that a value breaks, in words."""
+    if option.least is not None and value < option.least:
+        yield f"at least {option.least:g}"
+    if option.above is not None and value <= option.above:
+        yield f"greater than {option.above:g}"
+    if option.below is not None and value >= option.below:
+        yield f"less than {option.below:g}"
+    if option.most is not None and value > option.most:
+        yield f"at most {option.most:g}"
+    if value > LARGEST:
+        yield f"at most {LARGEST}; no engine is larger"

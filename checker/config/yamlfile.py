@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import yaml
 
-from .errors import ConfigError, did_you_mean
+from .errors import ConfigError, did_you_mean, shown
 from .options import resolve
 from .values import kind_of
 
@@ -158,7 +158,7 @@ class _Reader:
         if node.tag not in _SAFE_TAGS:
             raise ConfigError(
                 _place(self._path, node),
-                f"the tag {node.tag!r} is not allowed",
+                f"the tag {shown(node.tag)} is not allowed",
                 "remove it; vLLM reads plain YAML only",
             )
         if isinstance(node, yaml.MappingNode):
@@ -179,7 +179,7 @@ class _Reader:
         if node.tag not in _SAFE_TAGS:
             raise ConfigError(
                 _place(self._path, node),
-                f"the tag {node.tag!r} is not allowed",
+                f"the tag {shown(node.tag)} is not allowed",
                 "remove it; vLLM reads plain YAML only",
             )
         for key_node, child in cast("list[tuple[yaml.Node, yaml.Node]]", node.value):
@@ -191,11 +191,11 @@ class _Reader:
             if not isinstance(key, str):
                 raise ConfigError(
                     place,
-                    f"a key must be text, not {kind_of(key)} ({key!r})",
+                    f"a key must be text, not {kind_of(key)} ({shown(str(key))})",
                     "write the option's name, quoted if need be",
                 )
             if key in own:
-                raise ConfigError(place, f"{key!r} stands twice, first at {own[key][1]}", "keep one of them")
+                raise ConfigError(place, f"{shown(key)} stands twice, first at {own[key][1]}", "keep one of them")
             own[key] = (child, place)
         return [(key, value, place) for key, (value, place) in {**merged, **own}.items()]
 
@@ -230,7 +230,7 @@ def _flatten(entries: list[tuple[str, Any, str]]) -> FileWords:
                 words += [name, Word(json.dumps(value), place)]
             except TypeError as error:
                 raise ConfigError(
-                    place, f"{key!r} cannot be written as JSON ({error})", "quote dates and the like"
+                    place, f"{shown(key)} cannot be written as JSON ({error})", "quote dates and the like"
                 ) from None
         else:
             words += [name, Word(str(value), place)]
@@ -241,4 +241,4 @@ def _known_switch(key: str, place: str) -> None:
     """Refuse a `false` for a name that is no option, or for an option that takes a value."""
     spelling, _ = resolve(f"--{key}", place)
     if spelling.option.takes_value:
-        raise ConfigError(place, f"{key!r} takes a value, not false", "write the value, or leave the option out")
+        raise ConfigError(place, f"{shown(key)} takes a value, not false", "write the value, or leave the option out")

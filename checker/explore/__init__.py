@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...traces.trace import Trace
 from ..model import Model, Options
 from ..result import Result
 from .conclude import conclude
@@ -34,4 +35,9 @@ def explore(model: Model, options: Options, engine: str = "native", progress: On
 
         made = ReferenceEngine(model)
         found = made.run(options, progress)
-    return conclude(model, made, found, options, {})
+    decided: dict[str, Trace | None] = {}
+    if engine == "reference" and found.cut is None and (options.keep_going or not found.failures):
+        from .liveness import decide
+
+        decided = decide(model.bound, options.limits)
+    return conclude(model, made, found, options, decided)

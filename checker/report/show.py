@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...spec.lang import BoundSpec, Index, State
@@ -21,6 +21,24 @@ class Change:
         if self.before is None:
             return f"{self.path}: + {self.after}"
         return f"{self.path}: - {self.before}" if self.after is None else f"{self.path}: {self.before} -> {self.after}"
+
+
+def grouped(changes: Iterable[Change]) -> list[str]:
+    """Changes in lines; neighbours in one array that change alike share a line: `refs[0, 1]: 0 -> 1`."""
+    merged: list[Change] = []
+    for change in changes:
+        stem, _, label = change.path.removesuffix("]").rpartition("[")
+        last = merged[-1] if merged else None
+        if last is not None and change.path.endswith("]") and _alike(last, change, stem):
+            merged[-1] = Change(f"{last.path[:-1]}, {label}]", change.before, change.after)
+        else:
+            merged.append(change)
+    return list(map(str, merged))
+
+
+def _alike(one: Change, other: Change, stem: str) -> bool:
+    """Whether two places of the array `stem` changed in the same way."""
+    return one.path.rpartition("[")[0] == stem != "" and (one.before, one.after) == (other.before, other.after)
 
 
 class Shower:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..model import SPEC_ERROR, Model
+from ..model import DEADLOCK, SPEC_ERROR, Model
 from ..result import PropertyResult, Result, Status, Verdict
+from .show import grouped
 from .steps import Told, tell
-from .words import bounds, count, number
+from .words import count, number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,14 +32,14 @@ LISTED = (
 
 @dataclass(frozen=True)
 class Shown:
-    """What a report is made of besides the result: `origin` is where the model came from, `replay` maps the property of
-    each shown trace to the command that replays it, `notes` are printed before the verdict."""
+    """What a report is made of besides the result: `origin` is where the model came from, `bounds` the bounds in words,
+    `replay` maps the property of each shown trace to the command that replays it."""
 
     model: Model
     result: Result
     origin: str
+    bounds: str
     replay: dict[str, str] = field(default_factory=dict[str, str])
-    notes: tuple[str, ...] = ()
     verbose: bool = False
     full_states: bool = False
 
@@ -51,42 +52,54 @@ def print_report(out: Console, shown: Shown) -> None:
             violation(out, shown, prop)
     coverage(out, shown)
     for name, command in shown.replay.items():
-        out.print(f"replay {name}:" if len(shown.replay) > 1 else "replay:", style="bold", end=" ")
-        out.print(command, soft_wrap=True)
+        out.print(f"replay {name}: {command}" if len(shown.replay) > 1 else f"replay: {command}", soft_wrap=True)
 
 
 def verdict(out: Console, shown: Shown) -> None:
     """The verdict line; it never says HOLDS without the bounds it holds at."""
+    from rich.text import Text
+
     result = shown.result
-    at = f" at {bounds(shown.model.bound.values)}"
+    word, style, rest = result.verdict.value, STYLES[result.verdict], ""
     if any(p.name == SPEC_ERROR for p in result.violations):
-        out.print("SPEC ERROR", style="bold red", end="")
-        out.print(f": {shown.origin} leaves its own bounds{at}")
-        return
-    out.print(result.verdict.value, style=STYLES[result.verdict], end="")
-    match result.verdict:
-        case Verdict.HOLDS:
-            held = sum(p.status is Status.HOLDS for p in result.properties)
-            out.print(f"{at}: {_properties(held)} in every reachable state; nothing is said of other bounds")
-        case Verdict.VIOLATED:
-            names = ", ".join(p.name for p in result.violations)
-            out.print(f": {names}{at}")
-        case Verdict.UNDETERMINED:
-            out.print(f"{at}: {result.reason}")
+        word, style, rest = "SPEC ERROR", "bold red", f": {shown.origin} leaves its own bounds at {shown.bounds}"
+    elif result.verdict is Verdict.HOLDS:
+        rest = f" at {shown.bounds}: {_held(result)}; nothing is said of other bounds"
+    elif result.verdict is Verdict.VIOLATED:
+        rest = f": {', '.join(p.name for p in result.violations)} at {shown.bounds}"
+    else:
+        rest = f": {result.reason}; at {shown.bounds}"
+    out.print(Text.assemble((word, style), rest))
     if result.verdict is Verdict.VIOLATED and result.cut:
         out.print(f"The search did not see every state: {result.cut}.")
 
 
-def _properties(held: int) -> str:
-    return f"{count(held, 'property')} {'holds' if held == 1 else 'hold'}"
+def _held(result: Result) -> str:
+    held = sum(p.status is Status.HOLDS for p in result.properties)
+    reached = sum(p.status is Status.REACHED for p in result.properties)
+    parts = [f"{count(held, 'property')} {'holds' if held == 1 else 'hold'} in every reachable state"] if held else []
+    parts += [f"{count(reached, 'witness')} {'is' if reached == 1 else 'are'} reached"] if reached else []
+    return ", ".join(parts) or "every reachable state was seen"
 
 
 def violation(out: Console, shown: Shown, prop: PropertyResult) -> None:
     """One violated property: its words, and its shortest trace as a table."""
     assert prop.trace is not None
     out.print()
-    out.print(f"{prop.name}", style="bold", end="")
-    out.print(f" is violated after {count(len(prop.trace), 'transition')}; no shorter trace violates it.")
+    if prop.name == SPEC_ERROR:
+        out.print(f"The spec leaves its own bounds after {count(len(prop.trace), 'transition')}:", style="bold")
+        out.print(f"  {prop.reason}")
+        trace(out, shown.model, prop.trace, full=shown.full_states)
+        return
+    if prop.name == DEADLOCK:
+        out.print(
+            f"A deadlock is reached after {count(len(prop.trace), 'transition')}; no shorter trace has one.",
+            style="bold",
+        )
+        trace(out, shown.model, prop.trace, full=shown.full_states)
+        return
+    shortest = "" if prop.kind in ("eventually", "leads_to") else "; no shorter trace violates it"
+    out.print(f"{prop.name} is violated after {count(len(prop.trace), 'transition')}{shortest}.", style="bold")
     out.print(f"  {' '.join(prop.statement.split())}")
     if prop.reason:
         out.print(f"  {prop.reason}")
@@ -99,7 +112,7 @@ def trace(out: Console, model: Model, shown: Trace, *, full: bool = False) -> No
     table.columns[0].justify = "right"
     table.add_row("0", "", f"the initial state{_chosen(model, shown)}", "")
     for told in tell(model.bound, shown):
-        table.add_row(str(told.number), told.call, "\n".join(told.sentences), "\n".join(map(str, told.changes)))
+        table.add_row(str(told.number), told.call, "\n".join(told.sentences), "\n".join(grouped(told.changes)))
     out.print()
     out.print(table)
     if shown.loop is not None:

@@ -28,8 +28,8 @@ def seconds(amount: float) -> str:
 
 
 def count(amount: int, noun: str) -> str:
-    """A number with its noun, such as `1 state`, `2 states` or `3 properties`."""
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    """A number with its noun, such as `1 state`, `2 witnesses` or `3 properties`."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("s") else "s")
     return f"{amount:,} {noun if amount == 1 else plural}"
 
 

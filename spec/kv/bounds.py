@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..lang import Bound, Index, Switch, larger, smaller
 
-REQUESTS = Index("requests", default=3, letters=True, doc="requests alive at a time")
+REQUESTS = Index("requests", default=2, letters=True, doc="requests alive at a time")
 BLOCKS = Index("blocks", default=4, doc="usable blocks: num-gpu-blocks without the null block")
 
 STEPS = Bound("steps-in-flight", default=2, least=1, doc="steps scheduled and not yet processed, at most")
 BLOCK_SIZE = Bound("block-size", default=1, least=1, most=4, doc="tokens a block")
-PROMPT = Bound("prompt-tokens", default=2, least=1, doc="longest prompt")
-PROMPT_LEAST = Bound("prompt-tokens-least", default=2, least=1, doc="shortest prompt")
+PROMPT = Bound("prompt-tokens", default=3, least=1, doc="longest prompt")
+PROMPT_LEAST = Bound("prompt-tokens-least", default=1, least=1, doc="shortest prompt")
 MAX_TOKENS = Bound("max-tokens", default=2, least=1, doc="output tokens after which a request ends")
 BUDGET = Bound("max-num-batched-tokens", default=8, least=1, doc="tokens a step")
 MAX_SEQS = Bound("max-num-seqs", default=8, least=1, doc="running requests, at most")
@@ -47,7 +47,7 @@ LOADS = smaller(REMOTE, 1)
 """1 where remote loads exist: writes that nothing orders with the compute stream."""
 
 TOKENS = PROMPT + MAX_TOKENS + larger(STEPS, 2) - STALE.choose({"marked": 3, "counted": 2})
-"""Most tokens a request is computed to: over-scheduling by length reaches steps - 2 tokens beyond the last useful one."""
+"""Most tokens a request is computed to: over-scheduling by length goes steps - 2 tokens beyond the last useful one."""
 
 TABLE = (TOKENS + BLOCK_SIZE - 1) // BLOCK_SIZE
 """Most blocks in a table."""

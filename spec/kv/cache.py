@@ -59,7 +59,7 @@ def pin(s, b):
 
 
 def hash_blocks(s, r, tokens):
-    """Give every full block up to so many tokens its hash, written or not (single_type_kv_cache_manager.cache_blocks)."""
+    """Give every full block of so many tokens its hash, written or not (SingleTypeKVCacheManager.cache_blocks)."""
     if CACHING == 1:
         for k in range(min(tokens, s.prompt[r] + s.known[r]) // BLOCK_SIZE):
             b = s.table[r][k]

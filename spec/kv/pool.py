@@ -16,7 +16,7 @@ from .bounds import (
     TABLE,
     UNCACHED_ORDER,
 )
-from .state import Error
+from .state import Error, Status
 
 
 def blocks_for(tokens):
@@ -100,7 +100,7 @@ def free_parked(s):
 
 
 def park(s, r, fence):
-    """Defer a free: the blocks wait in allocation order for the newest scheduled step, whichever the request's last was."""
+    """Defer a free: the blocks wait in allocation order for the newest scheduled step, not the request's own last."""
     entry = s.entries.grow()
     entry.fence = fence
     entry.size = len(s.table[r])
@@ -121,7 +121,7 @@ def release(s, r, fenced, first, last):
 
 
 def drain(s):
-    """A step with tokens was processed: every fence is one step nearer, and what has none left is freed, oldest first."""
+    """A step with tokens was processed: every fence is one step nearer; what has none left is freed, oldest first."""
     for i in range(len(s.entries)):
         s.entries[i].fence -= 1
     for _ in range(ENTRIES):
@@ -161,6 +161,6 @@ def grow_table(s, r, tokens):
 
 
 def holders(s, b):
-    """How many tables and parked entries refer to a block."""
-    tables = sum(1 for r in range(REQUESTS) if b in s.table[r])
+    """How many tables and parked entries refer to a block; a row that a stopped request still shows is none of them."""
+    tables = sum(1 for r in range(REQUESTS) if s.status[r] != Status.STOPPED and b in s.table[r])
     return tables + sum(1 for p in s.parked if p == b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lang import always, quiescent, step
-from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, RESET_RUNNING, STALE, STEPS
+from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, STALE, STEPS
 from .cache import expects, stands_for
 from .output import kept
 from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
@@ -35,8 +35,8 @@ def touched(s, b):
 def free_order(s, t):
     """Blocks come back in the order the release intends: with caching off, its end of the queue, last block first.
 
-    With caching on unhashed blocks go to the head and hashed ones to the tail (0.23: all to the tail). What stays in the
-    queue keeps its order, and a deferred free equals the immediate one that it replaces.
+    With caching on unhashed blocks go to the head and hashed ones to the tail (0.23: all to the tail). What stays in
+    the queue keeps its order, and a deferred free equals the immediate one that it replaces.
     """
     return s.free == t.free or (queue_kept(s, t) and tables_reversed(s, t) and entries_reversed(s, t))
 
@@ -114,7 +114,7 @@ def entries_reversed(s, t):
 
 @always(when=lambda: LOADS == 1 and has_fence())
 def no_reuse_in_flight(s):
-    """No block is reallocated while a scheduled step that references it is unprocessed (where the release has a fence)."""
+    """No block is reallocated while a scheduled step that references it is unprocessed (of a release with a fence)."""
     return all(not reused(s, k) for k in range(len(s.flight)))
 
 
@@ -146,7 +146,7 @@ def read_freshness(s):
 
 @always(when=lambda: CACHING == 1)
 def no_hit_on_unwritten(s):
-    """Every block that can be hit is written, or will be by a step in flight, which runs before any step that reads it."""
+    """Every block that can be hit is written, or will be by a step in flight, which runs before any that reads it."""
     return all(s.good[b] == BLOCK_SIZE or promised(s, b) for b in s.cached)
 
 
@@ -252,7 +252,7 @@ def continues(s, r):
 
 @always(when=lambda: gate())
 def fence_sound(s):
-    """Parked entries leave in order, never before their fence: each waits for a step in flight, later ones no shorter."""
+    """Parked entries leave in order, never before their fence: each waits for a step in flight, a later one as long."""
     limit = newest(s, 0, len(s.flight))
     return all(
         1 <= s.entries[e].fence <= limit and (e == 0 or s.entries[e - 1].fence <= s.entries[e].fence)
@@ -287,7 +287,7 @@ def at_rest(s):
 
 
 def moves(s):
-    """Whether the next step would compute, admit or promote something (with nothing in flight, whoever runs goes on)."""
+    """Whether the next step would compute, admit or promote something; with nothing in flight, whoever runs goes on."""
     if len(s.running) > 0:
         return True
     r = s.holding[0] if len(s.holding) > 0 else s.waiting[0]
@@ -332,6 +332,3 @@ def no_leak(s):
 def latent(s):
     """Blocks could be handed to a load in this state although an unprocessed step still uses them (informative)."""
     return LOADS == 1 and len(s.flight) < STEPS and any(touched(s, b) for b in s.free)
-
-
-__all__ = ["RESET_RUNNING", "latent"]

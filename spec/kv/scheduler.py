@@ -57,11 +57,11 @@ def schedule(s):
     running = len(s.running)
     left = scan_running(s)
     preempted = len(s.running) < running
-    sweep_ended(s)
+    swept = sweep_ended(s)
     moved = False
     if not preempted:
         moved = scan_waiting(s, left)
-    close_step(s, preempted or moved)
+    close_step(s, preempted or swept or moved)
 
 
 def scan_running(s):
@@ -80,7 +80,7 @@ def scan_running(s):
             hash_blocks(s, r, s.computed[r] + tokens)
             plan(s, r, tokens)
             left -= tokens
-        at += 1
+        at += 1  # noqa: SIM113
     return left
 
 
@@ -99,7 +99,7 @@ def lacking(s, r, tokens):
 
 
 def make_room(s, r, tokens):
-    """Preempt from the end of the running list until the tokens fit; false where that is refused or takes the request."""
+    """Preempt from the end of the running list until the tokens fit; false where refused, or where the request went."""
     for _ in range(REQUESTS):
         if lacking(s, r, tokens) <= len(s.free):
             return True
@@ -122,10 +122,12 @@ def can_preempt(s, r):
 
 def preempt(s, r, dropping, last):
     """Take a running request's blocks and put it in front of the waiting ones; `last` steps may still return output."""
-    release(s, r, PREEMPTION_FREE == "fenced", 0, last)
     if s.status[r] == Status.STOPPED:
+        s.error = Error.DOUBLE_FREE
         s.status[r] = Status.ENDED
+        s.table[r].clear()
         return
+    release(s, r, PREEMPTION_FREE == "fenced", 0, last)
     s.status[r] = Status.PREEMPTED
     s.computed[r] = 0
     s.prefilling[r] = False
@@ -144,6 +146,7 @@ def preempt(s, r, dropping, last):
 
 def sweep_ended(s):
     """Take requests that ended at output processing off the running list, where that was left to the next step."""
+    swept = False
     if SKIPS_ENDED == "no":
         for _ in range(REQUESTS):
             at = 0
@@ -157,12 +160,14 @@ def sweep_ended(s):
             s.running.remove_at(at)
             s.status[r] = Status.ENDED
             s.table[r].clear()
+            swept = True
+    return swept
 
 
 def scan_waiting(s, budget):
     """Admit waiting requests while budget, room and blocks last; returns whether a load moved on.
 
-    First the queue `holding` (0.33: requests that hold blocks; earlier: those that were skipped before), then `waiting`.
+    First the queue `holding` (0.33: who holds blocks; earlier: who was skipped before), then `waiting`.
     Requests that cannot go on yet keep their places; an admission that does not fit ends the scan.
     """
     left = budget
@@ -204,6 +209,8 @@ def scan_waiting(s, budget):
                 s.waiting.remove_at(waits)
             adopt(s, r, hits)
             grow_table(s, r, ahead + loaded + tokens)
+            if s.error != Error.NONE:
+                return True
             s.computed[r] = ahead + loaded
             s.remote[r] = False
             if loaded > 0:
@@ -217,7 +224,7 @@ def scan_waiting(s, budget):
 
 
 def drains(s, r):
-    """Whether outputs from before the preemption are still to be delivered: resuming now would sample their places twice."""
+    """Whether outputs from before a preemption are still to be delivered: resuming now would sample them again."""
     return STALE == "marked" and s.stale[r] > 0 and s.drop[r] == 0
 
 
@@ -232,7 +239,7 @@ def external(s, r, ahead):
 
 
 def fits(s, r, hits, tokens, loading):
-    """Whether an admission has its blocks: all known tokens where configured, and these tokens beside the reservation."""
+    """Whether an admission fits: all known tokens where configured so, and these tokens beside the reservation."""
     idle = 0
     if COUNTS_HITS == "no" and PIN_FIRST == "no":
         idle = idle_hits(s, r, hits)
@@ -240,9 +247,8 @@ def fits(s, r, hits, tokens, loading):
     spare = 0
     if len(s.running) > 0:
         spare = WATERMARK
-    if FULL_ISL == 1:
-        if max(0, blocks_for(s.prompt[r] + s.known[r]) - held) + idle + spare > len(s.free):
-            return False
+    if FULL_ISL == 1 and max(0, blocks_for(s.prompt[r] + s.known[r]) - held) + idle + spare > len(s.free):
+        return False
     promised = 0
     if loading and RESERVATION == "on":
         promised = sum(still_needed(s, q) for q in range(REQUESTS))
@@ -269,7 +275,7 @@ def adopt(s, r, hits):
 
 
 def start_load(s, r):
-    """The request's blocks become the target of a transfer; it waits outside the running list and cannot be preempted."""
+    """The request's blocks become the target of a transfer; it waits outside the running list, safe from preemption."""
     s.status[r] = Status.LOADING
     s.job[r] = Job.MOVING
     s.prefilling[r] = True

@@ -91,10 +91,11 @@ class KV:
 
     Requests: `prompt` length, `group` of its text (0: its own), `remote` whether its prompt is still to be loaded,
     `known` output tokens, `computed` tokens as scheduled, `prefilling` whether it counts for the reservation,
-    `places` output placeholders, `stale` steps in flight from before a preemption, `drop` whether their outputs are dropped.
+    `places` output placeholders, `stale` steps in flight from before a preemption, `drop` whether their output is
+    dropped.
     Blocks: `refs`, and `good`, how many leading slots hold what the block's hash (else its holder) stands for.
-    Hashes: `key` is the text (0: none), `key_of` its request where the text is one request's own (None: of an ended one),
-    `key_at` the position in the text; `cached` lists those that can be hit, equal keys in order of insertion.
+    Hashes: `key` is the text (0: none), `key_of` its request where the text is one request's own (None: of an ended
+    one), `key_at` the position in the text; `cached` lists those that can be hit, equal keys in order of insertion.
     """
 
     status: Array[REQUESTS, Status]

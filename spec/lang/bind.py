@@ -96,7 +96,12 @@ class BoundSpec:
     def applicable(self, declared: Declared) -> bool:
         """Whether the `when=` of a declaration holds at these bounds."""
         when = declared.declaration.when
-        return when is None or bool(self.rebind(when)())
+        if when is None:
+            return True
+        try:
+            return bool(self.rebind(when)())
+        except Exception as error:
+            raise BoundsError(f"{declared.place}: when= of {declared.name}: {type(error).__name__}: {error}") from None
 
     def rebind(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function with this spec's bounds in place of their names."""

@@ -71,11 +71,32 @@ CODES: dict[str, Code] = {
     ),
     "FP119": Code("a call that does not fit what is called", "check the number of arguments and the name", "s.free.push(1)"),
     "FP120": Code("a helper with default, keyword or starred parameters", "use plain parameters", "def f(s, n=1): …"),
+    "FP121": Code(
+        "a function that is not a plain function of a module",
+        "write it with def at the top of a module, without decorators of other libraries",
+        "pick = lambda s: s.n",
+    ),
     "FP122": Code("a string that is not a switch choice in a comparison", "compare a switch with one of its choices", 'x = "head"'),
+    "FP123": Code(
+        "all(), any(), sum(), a set or a chain of comparisons changes something",
+        "change the state in statements of their own",
+        "any(take(s, b) for b in s.free)",
+    ),
     "FP124": Code("a local changes its type", "use a second name", "x = 1; x = True"),
     "FP125": Code(
         "a method that this sequence does not have",
         "pop and remove go with scalars; drop_front, drop_back, remove_at and grow with records and containers",
         "e = s.entries.pop_front()",
+    ),
+    "FP126": Code(
+        "a local that names an element of a sequence is used after the sequence has changed",
+        "finish with the element before the sequence changes, or name it again under a second name",
+        "e = s.entries[0]; s.entries.drop_front(); e.n = 1",
+    ),
+    "FP127": Code(
+        "the variable of a quantifier has the name of another local", "choose a name of its own", "x = 1; any(x == 1 for x in s.q)"
+    ),
+    "FP128": Code(
+        "a decorator that was not completed", "give it what it needs in parentheses: @quiescent(idle)", "@quiescent def p(s): …"
     ),
 }

@@ -28,6 +28,18 @@ class Declaration:
     condition: Callable[..., Any] | None = None
 
 
+class Pending:
+    """A decorator with its arguments, still to be put on a function; one that a module keeps was forgotten."""
+
+    def __init__(self, kind: str, apply: Callable[[Any], Any]) -> None:
+        self.kind, self.apply = kind, apply
+        self.function: Callable[..., Any] | None = None
+
+    def __call__(self, function: Any) -> Any:
+        """Declare the function."""
+        return self.apply(function)
+
+
 def state(declaration: type) -> Record:
     """Declare the state of a spec: a class whose annotations are its fields."""
     made = record(declaration)
@@ -40,6 +52,10 @@ def _declare(function: Function, kind: str, name: str | None, **more: Any) -> Fu
         raise TypeError(f"@{kind} goes on a plain function, not on {function!r}")
     if hasattr(function, MARK):
         raise TypeError(f"{function.__name__} is already declared as {getattr(function, MARK).kind}")
+    if more.get("when") is not None and not inspect.isfunction(more["when"]):
+        raise TypeError(f"{function.__name__}: when= takes a function without parameters: when=lambda: STEPS > 1")
+    if name is not None and not (isinstance(name, str) and name):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{function.__name__}: name={name!r} is not a name")
     plain = name or (function.__name__ if kind in ("action", "init") else function.__name__.replace("_", "-"))
     setattr(function, MARK, Declaration(kind, plain, inspect.getdoc(function) or "", **more))
     return function
@@ -64,14 +80,14 @@ def action(
         raise TypeError(f"fair={fair!r}: fairness is 'weak' or 'strong'")
     if function is not None:
         return _declare(function, "action", None)
-    return lambda made: _declare(made, "action", name, when=when, fair=fair)
+    return Pending("action", lambda made: _declare(made, "action", name, when=when, fair=fair))
 
 
 def _property(kind: str) -> Any:
     def declare(function: Any = None, *, name: str | None = None, when: Callable[[], Any] | None = None) -> Any:
         if function is not None:
             return _declare(function, kind, name)
-        return lambda made: _declare(made, kind, name, when=when)
+        return Pending(kind, lambda made: _declare(made, kind, name, when=when))
 
     return declare
 
@@ -90,14 +106,22 @@ def quiescent(
     condition: Callable[..., Any], *, name: str | None = None, when: Callable[[], Any] | None = None
 ) -> Callable[[Function], Function]:
     """Declare an invariant of the states that satisfy the condition (nothing is outstanding)."""
-    return lambda made: _declare(made, "quiescent", name, when=when, condition=condition)
+    return _conditional("quiescent", condition, name, when)
 
 
 def leads_to(
     condition: Callable[..., Any], *, name: str | None = None, when: Callable[[], Any] | None = None
 ) -> Callable[[Function], Function]:
     """Declare that on every fair path, a state that satisfies the condition is followed by one that satisfies this."""
-    return lambda made: _declare(made, "leads_to", name, when=when, condition=condition)
+    return _conditional("leads_to", condition, name, when)
+
+
+def _conditional(kind: str, condition: Any, name: str | None, when: Any) -> Pending:
+    if not inspect.isfunction(condition):
+        raise TypeError(f"@{kind}(…) takes a function of the state, not {condition!r}")
+    made = Pending(kind, lambda made: _declare(made, kind, name, when=when, condition=condition))
+    made.function = condition
+    return made
 
 
 def narrator(function: Function) -> Function:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -78,11 +80,10 @@ def elaborate(spec: Spec) -> Elaborated:
         if kind == "step":
             parameters.append(PlaceType(spec.state, ("t",)))
         parameters += [_parameter(p.type) for p in declared.parameters]
-        keep = dict(program.ordered)
-        function = _function(program, declared.function, parameters, sides=kind not in ("init", "action"))
-        if kind == "init":
-            program.ordered = keep
-        elif kind != "action":
+        # What an initial state does in order is no matter to symmetry, but its helpers may be called by actions too.
+        own = Program(spec) if kind == "init" else program
+        function = _function(own, declared.function, parameters, sides=kind not in ("init", "action"))
+        if kind not in ("init", "action"):
             _only_reads(function, declared)
         made[declared.function] = function
         condition = declared.declaration.condition
@@ -113,11 +114,23 @@ def _function(program: Program, original: Callable[..., Any], types: Sequence[An
     key = (original, tuple(types), sides)
     if key not in program.instances:
         if original in program.stack:
-            raise LanguageError("FP106", place_of(original), f"{original.__name__} calls itself", CODES["FP106"].fix)
+            rule = f"{original.__name__} calls itself, directly or through others"
+            raise LanguageError("FP106", place_of(original), rule, CODES["FP106"].fix)
         program.stack.append(original)
-        program.instances[key] = Elaborator(program, original, types, sides=sides).run()
-        program.stack.pop()
+        try:
+            program.instances[key] = Elaborator(program, original, types, sides=sides).run()
+        finally:
+            program.stack.pop()
     return program.instances[key]
+
+
+def _plain(function: FunctionType) -> None:
+    """Refuse parameters with defaults, stars or marks."""
+    code = function.__code__
+    starred = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if starred or code.co_kwonlyargcount or code.co_posonlyargcount or function.__defaults__:
+        rule = f"{function.__name__} has parameters that are not plain"
+        raise LanguageError("FP120", place_of(function), rule, CODES["FP120"].fix)
 
 
 class Elaborator:
@@ -128,6 +141,7 @@ class Elaborator:
         self.globals = original.__globals__
         self.tree = tree_of(original)
         self.sides = {id(node): number for number, node in enumerate(left_sides(self.tree))} if sides else {}
+        self.stored = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         names = self._parameter_names()
         self.function = Function(original.__name__, original, tuple(zip(names, types, strict=True)), place_of(original))
         self.expressions = Expressions(self)
@@ -136,26 +150,28 @@ class Elaborator:
         self.effects: set[Effect] = set()
         self.loops: list[tuple[str, ...]] = []
         self.returns: list[Any] = []
+        self.errors: list[LanguageError] = []
+        self.stale: set[str] = set()
 
     def _parameter_names(self) -> list[str]:
-        arguments, place = self.tree.args, place_of(self.original)
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults or arguments.posonlyargs:
-            raise LanguageError("FP120", place, f"{self.original.__name__} has parameters that are not plain", CODES["FP120"].fix)
-        names = [a.arg for a in arguments.args]
+        _plain(self.original)
+        names = [a.arg for a in self.tree.args.args]
         if len(names) != len(self.types):
             rule = f"{self.original.__name__} takes {len(names)} arguments, it is given {len(self.types)}"
-            raise LanguageError("FP119", place, rule, CODES["FP119"].fix)
+            raise LanguageError("FP119", place_of(self.original), rule, CODES["FP119"].fix)
         return names
 
     def run(self) -> Function:
-        """The function, elaborated again until the types of its locals are settled."""
+        """The function, elaborated again until the types of its locals are settled; only then its errors count."""
         while True:
             before = dict(self.declared)
             self.scope = dict(self.function.parameters)
-            self.effects, self.returns, self.once = set(), [], set[str]()
+            self.effects, self.returns, self.once, self.stale, self.errors = set(), [], set[str](), set[str](), []
             body, falls = self.block(self.tree.body)
             if before == self.declared:
                 break
+        if self.errors:
+            raise self.errors[0]
         function = self.function
         function.body = tuple(body)
         function.locals = {n: t for n, t in self.declared.items() if n not in dict(function.parameters)}
@@ -179,22 +195,21 @@ class Elaborator:
 
     def local(self, node: ast.Name) -> Expr | None:
         """The local of this name, or None if the name is not local; FP117 if it may be unassigned here."""
+        if node.id in self.stale:
+            raise self.fail(node, "FP126", f"{node.id} names an element of a sequence that has changed since")
         if node.id in self.scope:
             kind, place = self.scope[node.id], self.expressions.place(node)
             number = self._root(node.id)
             return Local(kind, place, node.id) if number is None else Root(kind, place, number)
-        if node.id in self.declared or node.id in self._assigned():
+        if node.id in self.declared or node.id in self.stored:
             raise self.fail(node, "FP117", f"{node.id} may be used before it is assigned")
         return None
 
     def _root(self, name: str) -> int | None:
-        for number, (parameter, kind) in enumerate(self.function.parameters[:2]):
+        for parameter, kind in self.function.parameters[:2]:
             if parameter == name and isinstance(kind, PlaceType) and kind.path in (("s",), ("t",)):
                 return 1 if kind.path == ("t",) else 0
         return None
-
-    def _assigned(self) -> set[str]:
-        return {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     def global_name(self, node: ast.Name, *, quiet: bool = False) -> Any:
         """The module-level value of a name; FP105 if there is none (None when quiet)."""
@@ -231,13 +246,33 @@ class Elaborator:
     def effect(self, kind: str, path: tuple[str, ...], place: Place, inner: Place | None = None) -> None:
         """Note what is done to a path; FP109 if a loop runs over the sequence that is changed."""
         self.effects.add(Effect(kind, path, inner or place))
-        if kind == "restructure" and any(loop[: len(path)] == path for loop in self.loops):
-            raise LanguageError("FP109", place, f"{'.'.join(path[1:])} is changed while a loop runs over it", CODES["FP109"].fix)
+        if kind != "restructure":
+            return
+        if any(loop[: len(path)] == path for loop in self.loops):
+            rule = f"{'.'.join(path[1:]) or 'a local sequence'} is changed while a loop runs over it"
+            raise LanguageError("FP109", place, rule, CODES["FP109"].fix)
+        for name, known in self.scope.items():
+            if isinstance(known, PlaceType) and known.path[: len(path)] == path and "[]" in known.path[len(path) :]:
+                self.stale.add(name)
+
+    @contextmanager
+    def only_reads(self, what: str) -> Iterator[None]:
+        """Refuse what changes anything, or calls require(), inside an expression whose parts may be skipped."""
+        outer, self.effects = self.effects, set()
+        try:
+            yield
+            for effect in self.effects:
+                if effect.kind != "read":
+                    rule = f"{what} {'calls require()' if effect.kind == 'require' else 'changes something'}"
+                    raise LanguageError("FP123", effect.place, rule, CODES["FP123"].fix)
+        finally:
+            self.effects |= outer
 
     def specialise(self, function: FunctionType, types: Sequence[Any], node: ast.AST) -> Function:
         """The typed form of a helper for these argument types."""
         if hasattr(function, declare.MARK):
             raise self.fail(node, "FP119", f"{function.__name__} is an action or property; call a plain helper instead")
+        _plain(function)
         count = function.__code__.co_argcount
         if count != len(types):
             raise self.fail(node, "FP119", f"{function.__name__} takes {count} arguments, it is given {len(types)}")
@@ -264,19 +299,27 @@ class Elaborator:
     # ---- statements
 
     def block(self, nodes: Sequence[ast.stmt]) -> tuple[list[Stmt], bool]:
-        """Typed statements, and whether control can fall off their end."""
+        """Typed statements, and whether control can fall off their end; what is never reached is checked and left out."""
         made: list[Stmt] = []
+        reached = True
         for node in nodes:
-            method = getattr(self, "_" + type(node).__name__.lower(), None)
-            if method is None:
-                code = "FP103" if isinstance(node, ast.While) else "FP101"
-                rule = CODES["FP103"].rule if code == "FP103" else f"{_statement(node)} is not part of the spec language"
-                raise self.fail(node, code, rule)
-            statements, falls = method(node)
-            made += statements
-            if not falls:
-                return made, False
-        return made, True
+            try:
+                statements, falls = self._statement(node)
+            except LanguageError as error:
+                self.errors.append(error)
+                continue
+            if reached:
+                made += statements
+                reached = falls
+        return made, reached
+
+    def _statement(self, node: ast.stmt) -> tuple[list[Stmt], bool]:
+        method = getattr(self, "_" + type(node).__name__.lower(), None)
+        if isinstance(node, ast.While):
+            raise self.fail(node, "FP103", CODES["FP103"].rule)
+        if method is None:
+            raise self.fail(node, "FP101", f"{_statement(node)} is not part of the spec language")
+        return method(node)
 
     def _pass(self, _node: ast.Pass) -> tuple[list[Stmt], bool]:
         return [], True
@@ -301,7 +344,8 @@ class Elaborator:
         return self._to(node.targets[0], node.value, node)
 
     def _annassign(self, node: ast.AnnAssign) -> tuple[list[Stmt], bool]:
-        raise self.fail(node, "FP101", "an annotated local is not part of the spec language", "leave the annotation out")
+        rule = "an annotated local is not part of the spec language"
+        raise self.fail(node, "FP101", rule, "leave the annotation out")
 
     def _to(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> tuple[list[Stmt], bool]:
         place = self.expressions.place(node)
@@ -341,6 +385,7 @@ class Elaborator:
             if self.declared.get(name, kind) != kind or name in self.once:
                 raise self.fail(target, "FP108", f"{name} names a place and is assigned twice")
             self.once.add(name)
+            self.stale.discard(name)
         known = self.declared.get(name)
         self.declared[name] = kind if known is None else self.join(known, kind, target)
         self.scope[name] = self.declared[name]
@@ -348,6 +393,9 @@ class Elaborator:
     def _augassign(self, node: ast.AugAssign) -> tuple[list[Stmt], bool]:
         place = self.expressions.place(node)
         if isinstance(node.target, ast.Name):
+            if isinstance(self.declared.get(node.target.id), SetValue):
+                fix = f"write {node.target.id} = {node.target.id} … with a new set on the right"
+                raise self.fail(node, "FP107", "an augmented assignment changes a set that other names may share", fix)
             read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
             value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
             return self._to(node.target, value, node)
@@ -366,6 +414,8 @@ class Elaborator:
             value = self.expressions.number(node.value)
             if op in "|&":
                 raise self.fail(node, "FP107", f"{op} goes with sets only")
+            if op in ("//", "%"):
+                self.expressions.divides(value, op, node)
         return [Store(place, goal, value, op)], True
 
     def _if(self, node: ast.If) -> tuple[list[Stmt], bool]:
@@ -393,14 +443,18 @@ class Elaborator:
         self.effects = set()
         if over is not None:
             self.loops.append(over)
+        entry, stale, once = dict(self.scope), set(self.stale), set(self.once)
         body, _ = self.block(node.body)
+        if (self.stale - stale) & set(before):
+            self.scope, self.once = entry, once  # the next round finds stale what was not yet in the first
+            self.block(node.body)
         if over is not None:
             self.loops.pop()
         inside, self.effects = self.effects, outer_effects | self.effects
         self.scope = {n: self.declared.get(n, t) for n, t in before.items()}
         made = For(self.expressions.place(node), loop, tuple(body))
         index = loop.type.index if isinstance(loop.type, Scalar) and loop.kind in ("range", "members") else None
-        if index is not None and loop.variable is not None and not element_wise(made, inside, node, self.tree, self.types):
+        if index is not None and loop.variable is not None and not element_wise(made, inside, node, self.tree):
             self.order(index, made.place, "is looped over and what the loop does depends on the order")
         return [made], True
 
@@ -425,7 +479,9 @@ class Elaborator:
     def _return(self, node: ast.Return) -> tuple[list[Stmt], bool]:
         value = None if node.value is None else self.expressions.make(node.value)
         if value is not None and self.expressions.is_set(value):
-            value = self.expressions.as_set(value, node)
+            value = self.expressions.set_value(value, node)
+        if value is not None and value.type is None:
+            raise self.fail(node, "FP107", "what is returned returns nothing", "call it, then return")
         if value is not None and isinstance(value.type, PlaceType):
             raise self.fail(node, "FP107", "a function returns a scalar or a set, not a place", "return its number")
         self.returns.append(None if value is None else value.type)

@@ -6,15 +6,17 @@ import ast
 from collections.abc import Set
 from typing import Any
 
-from .tree import Element, Effect, Expr, For, Local, Method, PlaceType, Store
+from .tree import Effect, Element, Expr, For, Local, Method, PlaceType, Store
+
+Path = tuple[str, ...]
 
 
-def element_wise(loop: For, effects: Set[Effect], node: ast.For, function: ast.FunctionDef, _types: Any) -> bool:
+def element_wise(loop: For, effects: Set[Effect], node: ast.For, function: ast.FunctionDef) -> bool:
     """Whether the iterations of a loop over an index commute.
 
-    They do when no iteration leaves the loop or the function early, no local is carried from one to the next or out of the
-    loop, and every part of the state that is written is either a set that is only added to, or belongs to the loop's own member
-    and is read and written at that member only.
+    They do when no iteration leaves the loop or the function early, no local is carried from one to the next or out of
+    the loop, and every part of the state that is written is either a set that is only added to, or belongs to the loop's
+    own member and is read and written at that member only.
     """
     if any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(node)):
         return False
@@ -29,73 +31,77 @@ def element_wise(loop: For, effects: Set[Effect], node: ast.For, function: ast.F
         return False
     owned = _OwnPlaces(loop.loop.variable or "")
     owned.visit_all(loop.body)
-    for path in written:
-        uses = [p for p in owned.foreign if _overlap(path, p)]
-        if uses or not any(_overlap(path, p) for p in owned.own):
-            return False
-    return True
+    return all(owned.at_own_member(path) for path in written)
 
 
-def _overlap(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+def _overlap(one: Path, two: Path) -> bool:
     shared = min(len(one), len(two))
     return one[:shared] == two[:shared]
 
 
 def _carries_locals(node: ast.For, function: ast.FunctionDef) -> bool:
+    """Whether a name that the loop assigns (its own variable included, inside) is used outside of one iteration."""
     inside = {n for part in node.body for n in ast.walk(part)}
     stored = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     outside = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and n not in inside}
-    outside -= {node.target.id} if isinstance(node.target, ast.Name) else set()
     return bool(stored & outside)
 
 
 class _OwnPlaces:
-    """Paths used through the loop's own member (`own`), and all others (`foreign`)."""
+    """Paths used through the loop's own member (`own`, with the array that the member picks from), and all others."""
 
     def __init__(self, variable: str) -> None:
         self.variable = variable
-        self.own: set[tuple[str, ...]] = set()
-        self.foreign: set[tuple[str, ...]] = set()
+        self.own: set[tuple[Path, Path]] = set()
+        self.foreign: set[Path] = set()
+
+    def at_own_member(self, path: Path) -> bool:
+        """Whether a written path is used only below one array, at the loop's own member of it."""
+        arrays = {array for used, array in self.own if _overlap(path, used)}
+        return len(arrays) == 1 and not any(_overlap(path, used) for used in self.foreign)
 
     def visit_all(self, part: Any) -> None:
+        """Collect the paths of a part of a tree."""
         if isinstance(part, Expr) or type(part).__module__ == Store.__module__:
             self._visit(part)
         elif isinstance(part, tuple):
-            for item in part:
+            for item in part:  # pyright: ignore[reportUnknownVariableType]
                 self.visit_all(item)
 
     def _visit(self, part: Any) -> None:
         path = self._path(part)
         if path is not None:
-            (self.own if self._is_own(part) else self.foreign).add(path)
+            array = self._own_array(part)
+            if array is None:
+                self.foreign.add(path)
+            else:
+                self.own.add((path, array))
             self._subscripts(part)
             return
         if isinstance(part, Method) and not isinstance(part.base.type, PlaceType):
             return
         if type(part).__name__ == "Function":
-            for effect in part.effects:
-                if effect.path:
-                    self.foreign.add(effect.path)
+            self.foreign |= {effect.path for effect in part.effects if effect.path}
             return
         for value in vars(part).values():
             self.visit_all(value)
 
-    def _path(self, part: Any) -> tuple[str, ...] | None:
+    def _path(self, part: Any) -> Path | None:
         if type(part).__name__ not in ("FieldOf", "Element", "Local", "Root"):
             return None
         if isinstance(part.type, PlaceType):
             return part.type.path
         base = getattr(part, "base", None)
-        if base is None:
-            return None
-        return (*base.type.path, getattr(part, "name", "[]"))
+        return None if base is None else (*base.type.path, getattr(part, "name", "[]"))
 
-    def _is_own(self, part: Any) -> bool:
+    def _own_array(self, part: Any) -> Path | None:
+        """The array that the loop's own member picks from on the way to a place, the outermost of several."""
+        found = None
         while part is not None:
             if isinstance(part, Element) and isinstance(part.index, Local) and part.index.name == self.variable:
-                return True
+                found = part.base.type.path
             part = getattr(part, "base", None)
-        return False
+        return found
 
     def _subscripts(self, part: Any) -> None:
         while part is not None:

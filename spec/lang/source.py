@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from .errors import LoadError
+from .codes import CODES
+from .errors import LanguageError, LoadError, Place
 
 
 @lru_cache(maxsize=256)
-def _functions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
+def _functions(file: str, _version: tuple[int, int]) -> dict[tuple[str, int], ast.FunctionDef]:
     try:
         with open(file, "rb") as stream:
             tree = ast.parse(stream.read(), file)
@@ -28,12 +30,37 @@ def _functions(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
 
 
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
-    """The definition of a function; `LoadError` where its source is not a file that can be read."""
-    code = inspect.unwrap(function).__code__
-    node = _functions(code.co_filename).get((code.co_name, code.co_firstlineno))
+    """The definition of a function: FP121 where it is not a plain one, `LoadError` where its source cannot be read."""
+    code = function.__code__
+    place = Place(code.co_filename, code.co_firstlineno)
+    what = _not_plain(function)
+    if what is not None:
+        raise LanguageError("FP121", place, f"{function.__name__} is {what}", CODES["FP121"].fix)
+    node = _functions(code.co_filename, _version(code.co_filename)).get((code.co_name, code.co_firstlineno))
     if node is None:
-        raise LoadError(f"{code.co_filename}:{code.co_firstlineno}: no source for {code.co_name}; write it in a file with def")
+        raise LoadError(f"{place}: no source for {code.co_name}; write it in a file with def")
     return node
+
+
+def _not_plain(function: Callable[..., Any]) -> str | None:
+    code = function.__code__
+    if code.co_name == "<lambda>":
+        return "a lambda"
+    if hasattr(function, "__wrapped__"):
+        return "wrapped by a decorator"
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return "an async function"
+    if code.co_flags & inspect.CO_GENERATOR:
+        return "a generator"
+    return "made inside another function" if "<locals>" in function.__qualname__ else None
+
+
+def _version(file: str) -> tuple[int, int]:
+    try:
+        status = os.stat(file)
+    except OSError as error:
+        raise LoadError(f"{file}: the source of this spec cannot be read again: {error.strerror}") from None
+    return status.st_mtime_ns, status.st_size
 
 
 def left_sides(tree: ast.FunctionDef) -> list[ast.expr]:

@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .bounds import Bound, Index, Number, Switch
-from .declare import MARK, PROPERTY_KINDS, Declaration
+from .codes import CODES
+from .declare import MARK, PROPERTY_KINDS, Declaration, Pending
 from .errors import BoundsError, LanguageError, LoadError, Place
 from .types import Bool, Int, Member, Record, SetOf, Type, as_type
 
@@ -110,7 +111,7 @@ def _nearest(name: str, known: Mapping[str, Any]) -> str:
 
 def place_of(function: Callable[..., Any]) -> Place:
     """File and line of a function."""
-    code = inspect.unwrap(function).__code__
+    code = function.__code__
     return Place(code.co_filename, code.co_firstlineno)
 
 
@@ -118,11 +119,11 @@ def load_file(path: Path) -> Spec:
     """Import a spec file and collect it; `LoadError` with the place where it cannot be read or imported."""
     source = _read(path)
     try:
-        code = compile(source, str(path), "exec")
+        code = compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         raise LoadError(f"{path}:{error.lineno}: syntax error: {error.msg}") from None
-    except ValueError as error:
-        raise LoadError(f"{path}: not Python source: {error}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise LoadError(f"{path}: not Python source: {error or type(error).__name__}") from None
     name = f"fencepost_user_spec_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     module = ModuleType(name)
     module.__file__ = str(path)
@@ -130,10 +131,11 @@ def load_file(path: Path) -> Spec:
     sys.path.insert(0, str(path.parent))
     try:
         exec(code, module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LoadError(f"{_where(error, path)}: import failed: {type(error).__name__}: {error}") from error
     finally:
-        sys.path.remove(str(path.parent))
+        if str(path.parent) in sys.path:
+            sys.path.remove(str(path.parent))
     return collect(module, path.stem)
 
 
@@ -163,6 +165,10 @@ def collect(module: ModuleType, name: str) -> Spec:
     if len(states) != 1:
         found = "no class" if not states else f"{len(states)} classes"
         raise LoadError(f"{module.__file__}: {found} under @state; a spec has exactly one state")
+    for known, value in members.items():
+        if isinstance(value, Pending):
+            where = Place(str(module.__file__), 1) if value.function is None else place_of(value.function)
+            raise LanguageError("FP128", where, f"{known}: @{value.kind} was not completed", CODES["FP128"].fix)
     declared = [v for v in members.values() if inspect.isfunction(v) and hasattr(v, MARK)]
     declared = list(dict.fromkeys(declared))
     by_kind: dict[str, list[Declared]] = {}
@@ -170,7 +176,8 @@ def collect(module: ModuleType, name: str) -> Spec:
         declaration: Declaration = getattr(function, MARK)
         parameters = () if declaration.kind == "narrator" else _parameters(function, declaration)
         by_kind.setdefault(declaration.kind, []).append(Declared(function, declaration, parameters))
-    properties = [d for function in declared for k in PROPERTY_KINDS for d in by_kind.get(k, []) if d.function is function]
+    made = [d for kind in PROPERTY_KINDS for d in by_kind.get(kind, [])]
+    properties = sorted(made, key=lambda d: declared.index(d.function))
     actions = by_kind.get("action", [])
     if not actions:
         raise LoadError(f"{module.__file__}: no function under @action; a spec needs at least one")
@@ -191,7 +198,10 @@ def collect(module: ModuleType, name: str) -> Spec:
     )
     from .elaborate import elaborate
 
-    return replace(spec, elaborated=elaborate(spec))
+    try:
+        return replace(spec, elaborated=elaborate(spec))
+    except RecursionError:
+        raise LoadError(f"{module.__file__}: an expression is nested too deeply") from None
 
 
 def _unique(declared: list[Declared], what: str) -> None:
@@ -220,7 +230,8 @@ def _parameters(function: Callable[..., Any], declaration: Declaration) -> tuple
             "the first is the state" + (", the second its successor" if states == 2 else ""),
         )
     if declaration.kind not in ("action", "init") and len(names) > states:
-        raise LanguageError("FP111", place, f"property {function.__name__} takes extra parameters", "quantify inside it")
+        rule = f"property {function.__name__} takes extra parameters"
+        raise LanguageError("FP111", place, rule, "quantify inside it")
     return tuple(_parameter(name, annotations.get(name), place) for name in names[states:])
 
 
@@ -246,12 +257,17 @@ def spec_modules(module: ModuleType) -> list[ModuleType]:
             return
         found.append(one)
         for value in list(one.__dict__.values()):
-            inner = value if isinstance(value, ModuleType) else sys.modules.get(getattr(value, "__module__", None) or "")
+            inner = value if isinstance(value, ModuleType) else sys.modules.get(_module_of(value))
             if inner is not None and _is_spec_module(inner):
                 visit(inner)
 
     visit(module)
     return [module, *sorted(found[1:], key=lambda m: m.__name__)]
+
+
+def _module_of(value: object) -> str:
+    name = getattr(value, "__module__", None)
+    return name if isinstance(name, str) else ""
 
 
 def _is_spec_module(module: ModuleType) -> bool:
@@ -260,7 +276,7 @@ def _is_spec_module(module: ModuleType) -> bool:
     if name.startswith("fencepost.spec.lang") or not getattr(module, "__file__", None):
         return False
     return any(
-        isinstance(v, Number | Record | Switch | Type) or hasattr(v, MARK) or getattr(v, "__module__", "") == __package__
+        isinstance(v, Number | Record | Switch | Type) or hasattr(v, MARK)
         for v in module.__dict__.values()
         if not isinstance(v, ModuleType)
     )
@@ -270,9 +286,8 @@ def _bounds(module: ModuleType) -> dict[str, Bound | Switch]:
     found: dict[str, Bound | Switch] = {}
     for one in spec_modules(module):
         for value in one.__dict__.values():
-            if isinstance(value, Bound | Switch):
-                if found.setdefault(value.name, value) is not value:
-                    raise LoadError(f"{one.__file__}: two different bounds are named {value.name!r}")
+            if isinstance(value, Bound | Switch) and found.setdefault(value.name, value) is not value:
+                raise LoadError(f"{one.__file__}: two different bounds are named {value.name!r}")
     return found
 
 

@@ -14,48 +14,61 @@ Facts that hold the blank value count as absent. Members of all indices share on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from operator import itemgetter
 
 from .layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape, State
 
 Rank = list[int]
-Moves = tuple[tuple[int, ...], tuple[int, ...]]
-"""For each new cell the old one, and the inverse."""
+Values = Callable[[State], tuple[int, ...]]
 
 _KEPT = 4096
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """An occupied cell: `first` is the first member of its index, None for a plain value; `owners` those on the way."""
+class _Part:
+    """What a part of a state can say about members, by kind; `owners` are the members that it belongs to.
 
-    at: int
-    salt: int
-    owners: tuple[int, ...]
-    first: int | None = None
-    blank: int = 0
+    `plain`: (owner, place) of plain cells; `shared`: (place, blank, salt, owners) of those of several owners; `alone`,
+    `paired`, `crowded`: (place, first member of its index, salt, owners) of cells that hold a member, with no, one and
+    more owners; `sets`: the same of sets; `arrays`: (place, elements, size of one, first member) of arrays over an
+    index, inner ones first; `runs`: (place of the length, parts of the elements) of sequences.
+    """
+
+    def __init__(self) -> None:
+        self.plain: list[tuple[int, int]] = []
+        self.shared: list[tuple[int, int, int, tuple[int, ...]]] = []
+        self.alone: list[tuple[int, int, int]] = []
+        self.paired: list[tuple[int, int, int, int]] = []
+        self.crowded: list[tuple[int, int, int, tuple[int, ...]]] = []
+        self.sets: list[tuple[int, int, int, tuple[int, ...]]] = []
+        self.arrays: list[tuple[int, int, int, int]] = []
+        self.runs: list[tuple[int, list[_Part]]] = []
+
+    def include(self, other: _Part, state: State) -> None:
+        """Add all that another part says in states with the same lengths of sequences."""
+        for at, elements in other.runs:
+            for element in elements[: state[at]]:
+                self.include(element, state)
+        self.plain += other.plain
+        self.shared += other.shared
+        self.alone += other.alone
+        self.paired += other.paired
+        self.crowded += other.crowded
+        self.sets += other.sets
+        self.arrays += other.arrays
 
 
-Values = Callable[[State], tuple[int, ...]]
-
-
-class _Plan:
+class _Plan(_Part):
     """How to read the states whose sequences have certain lengths."""
 
-    def __init__(self, cells: list[_Cell], sets: list[_Cell]) -> None:
-        plain = [cell for cell in cells if cell.first is None]
-        owned: dict[tuple[int, ...], list[_Cell]] = {}
-        for cell in plain:
-            owned.setdefault(cell.owners, []).append(cell)
-        self.plain = [(of[0], _values([c.at for c in cells])) for of, cells in owned.items() if len(of) == 1]
-        self.shared = [(c.at, c.blank, c.salt, c.owners) for c in plain if len(c.owners) > 1]
-        self.alone = [(c.at, c.first, c.salt) for c in cells if c.first is not None and not c.owners]
-        self.paired = [(c.at, c.first, c.salt, *c.owners) for c in cells if c.first is not None and len(c.owners) == 1]
-        self.crowded = [(c.at, c.first, c.salt, c.owners) for c in cells if c.first is not None and len(c.owners) > 1]
-        self.sets = [(c.at, c.first or 0, c.salt, c.owners) for c in sets]
-        self.mentions = [(c.at, c.first) for c in cells if c.first is not None]
+    def __init__(self, root: _Part, state: State) -> None:
+        super().__init__()
+        self.include(root, state)
+        owned: dict[int, list[int]] = {}
+        for owner, at in self.plain:
+            owned.setdefault(owner, []).append(at)
+        self.values = [(owner, _values(places)) for owner, places in owned.items()]
+        self.mentions = [(at, first) for at, first, *_ in (*self.alone, *self.paired, *self.crowded)]
 
 
 class _Facts:
@@ -66,9 +79,8 @@ class _Facts:
     def __init__(self, plan: _Plan, state: State, members: int) -> None:
         self.plan = plan
         self.sums = sums = [0] * members
-        self.pairs: list[tuple[int, int, int]] = []
         self.more: list[tuple[int, tuple[int, ...]]] = []
-        for owner, values in plan.plain:
+        for owner, values in plan.values:
             sums[owner] = hash(values(state))
         for at, first, salt in plan.alone:
             if state[at] >= 0:
@@ -105,24 +117,13 @@ class Symmetry:
             self.total += size
         self._first_of = [group.start for group in self.groups.values() for _ in group]
         self._salts: dict[tuple[int, ...], int] = {}
-        self._lengths = _values([at for at, inner in _sequences(shape, 0) if not self._is_plain(inner)])
+        self._length_places: list[int] = []
+        self._root = _Part()
+        self._describe(self._root, shape, 0, (), ())
+        self._lengths = _values(self._length_places)
         self._plans: dict[tuple[int, ...], _Plan] = {}
-        self._moves: dict[tuple[int, ...], Moves | None] = {}
-        self._moved = [x for name, group in self.groups.items() if _has_array(shape, name) for x in group]
 
-    # -- reading a state ----------------------------------------------------------------------------------------------
-
-    def _facts(self, state: State) -> _Facts:
-        lengths = self._lengths(state)
-        plan = self._plans.get(lengths)
-        if plan is None:
-            if len(self._plans) >= _KEPT:
-                self._plans.clear()
-            cells, sets = [], []
-            for cell, is_set in self._cells(self.shape, 0, state, (), ()):
-                (sets if is_set else cells).append(cell)
-            plan = self._plans[lengths] = _Plan(cells, sets)
-        return _Facts(plan, state, self.total)
+    # -- reading the shape, once --------------------------------------------------------------------------------------
 
     def _is_plain(self, shape: Shape) -> bool:
         """Whether nothing in a part of the state is a member, or belongs to one."""
@@ -136,38 +137,64 @@ class Symmetry:
             case RecordShape():
                 return all(self._is_plain(inner) for _, _, inner in shape.fields)
 
-    def _cells(
-        self, shape: Shape, at: int, state: State, path: tuple[int, ...], owners: tuple[int, ...]
-    ) -> Iterator[tuple[_Cell, bool]]:
-        """The cells of a part that say something about members, each with whether it is a set of members."""
-        if not self._is_plain(shape):
-            yield from self._cells_inside(shape, at, state, path, owners)
-        elif owners:
-            for i, blank in enumerate(shape.blank):
-                yield _Cell(at + i, self._salt((*path, i)), owners, None, blank), False
-
-    def _cells_inside(
-        self, shape: Shape, at: int, state: State, path: tuple[int, ...], owners: tuple[int, ...]
-    ) -> Iterator[tuple[_Cell, bool]]:
+    def _describe(self, part: _Part, shape: Shape, at: int, path: tuple[int, ...], owners: tuple[int, ...]) -> None:
+        if self._is_plain(shape):
+            self._describe_plain(part, shape, at, path, owners)
+            return
         match shape:
-            case Leaf(index=str(name)) | SetShape(name):
-                yield _Cell(at, self._salt(path), owners, self.groups[name].start), isinstance(shape, SetShape)
+            case Leaf() | SetShape():
+                self._describe_member(part, shape, at, path, owners)
             case ArrayShape(count, item, name):
                 for i in range(count):
                     inner = (path, (*owners, self.groups[name][i])) if name in self.groups else ((*path, i), owners)
-                    yield from self._cells(item, at + i * item.size, state, *inner)
+                    self._describe(part, item, at + i * item.size, *inner)
+                if name in self.groups:
+                    part.arrays.append((at, count, item.size, self.groups[name].start))
             case SeqShape(capacity, item):
-                yield from self._cells(Leaf("int", 0, capacity), at, state, (*path, capacity), owners)
-                for i in range(state[at]):
-                    yield from self._cells(item, at + 1 + i * item.size, state, (*path, i), owners)
+                self._describe_plain(part, Leaf("int", 0, capacity), at, (*path, capacity), owners)
+                elements = [_Part() for _ in range(capacity)]
+                part.runs.append((at, elements))
+                self._length_places.append(at)
+                for i, element in enumerate(elements):
+                    self._describe(element, item, at + 1 + i * item.size, (*path, i), owners)
             case RecordShape():
                 for number, (_, offset, inner) in enumerate(shape.fields):
-                    yield from self._cells(inner, at + offset, state, (*path, number), owners)
-            case _:
-                raise AssertionError(shape)
+                    self._describe(part, inner, at + offset, (*path, number), owners)
+
+    def _describe_plain(
+        self, part: _Part, shape: Shape, at: int, path: tuple[int, ...], owners: tuple[int, ...]
+    ) -> None:
+        for i, blank in enumerate(shape.blank):
+            if len(owners) == 1:
+                part.plain.append((owners[0], at + i))
+            elif owners:
+                part.shared.append((at + i, blank, self._salt((*path, i)), owners))
+
+    def _describe_member(
+        self, part: _Part, shape: Leaf | SetShape, at: int, path: tuple[int, ...], owners: tuple[int, ...]
+    ) -> None:
+        assert shape.index is not None
+        first, salt = self.groups[shape.index].start, self._salt(path)
+        if isinstance(shape, SetShape):
+            part.sets.append((at, first, salt, owners))
+        elif not owners:
+            part.alone.append((at, first, salt))
+        elif len(owners) == 1:
+            part.paired.append((at, first, salt, owners[0]))
+        else:
+            part.crowded.append((at, first, salt, owners))
 
     def _salt(self, path: tuple[int, ...]) -> int:
         return hash((self._salts.setdefault(path, len(self._salts)), 0x5EED))
+
+    def _facts(self, state: State) -> _Facts:
+        lengths = self._lengths(state)
+        plan = self._plans.get(lengths)
+        if plan is None:
+            if len(self._plans) >= _KEPT:
+                self._plans.clear()
+            plan = self._plans[lengths] = _Plan(self._root, state)
+        return _Facts(plan, state, self.total)
 
     # -- relabelling --------------------------------------------------------------------------------------------------
 
@@ -179,55 +206,23 @@ class Symmetry:
             if sorted(permutation) != list(range(len(group))):
                 raise ValueError(f"{permutation} is not a permutation of the {len(group)} members of {name}")
             rank[group.start : group.stop] = permutation
-        return self._relabel(state, self._facts(state), rank)
+        return self._relabel(state, self._facts(state).plan, rank)
 
-    def _relabel(self, state: State, facts: _Facts, rank: Rank) -> State:
-        key = tuple(rank[x] for x in self._moved)
-        if key not in self._moves:
-            if len(self._moves) >= _KEPT:
-                self._moves.clear()
-            self._moves[key] = self._make_moves(rank)
-        moves = self._moves[key]
-        if moves is None:
-            new, now = list(state), range(len(state))
-        else:
-            new, now = list(itemgetter(*moves[0])(state)), moves[1]
-        for at, first in facts.plan.mentions:
+    def _relabel(self, state: State, plan: _Plan, rank: Rank) -> State:
+        new = list(state)
+        for at, first in plan.mentions:
             if state[at] >= 0:
-                new[now[at]] = rank[first + state[at]]
-        for at, first, _, _ in facts.plan.sets:
+                new[at] = rank[first + state[at]]
+        for at, first, _, _ in plan.sets:
             if state[at]:
-                new[now[at]] = sum(1 << rank[first + i] for i in _bits(state[at]))
+                new[at] = sum(1 << rank[first + i] for i in _bits(state[at]))
+        for at, count, size, first in plan.arrays:
+            end = at + count * size
+            old = new[at:end]
+            for i, to in enumerate(rank[first : first + count]):
+                if i != to:
+                    new[at + to * size : at + to * size + size] = old[i * size : i * size + size]
         return tuple(new)
-
-    def _make_moves(self, rank: Rank) -> Moves | None:
-        sources = tuple(self._sources(self.shape, 0, rank))
-        if sources == tuple(range(len(sources))):
-            return None
-        targets = [0] * len(sources)
-        for new, old in enumerate(sources):
-            targets[old] = new
-        return sources, tuple(targets)
-
-    def _sources(self, shape: Shape, at: int, rank: Rank) -> Iterator[int]:
-        """For each new cell of a part in order, the old cell that moves there."""
-        match shape:
-            case ArrayShape(count, item, name):
-                order = list(range(count))
-                if name in self.groups:
-                    for i, x in enumerate(self.groups[name]):
-                        order[rank[x]] = i
-                for i in order:
-                    yield from self._sources(item, at + i * item.size, rank)
-            case SeqShape(capacity, item):
-                yield at
-                for i in range(capacity):
-                    yield from self._sources(item, at + 1 + i * item.size, rank)
-            case RecordShape():
-                for _, offset, inner in shape.fields:
-                    yield from self._sources(inner, at + offset, rank)
-            case Leaf() | SetShape():
-                yield at
 
     # -- telling members apart ----------------------------------------------------------------------------------------
 
@@ -237,7 +232,7 @@ class Symmetry:
         rank, groups = self._split([0] * self.total, facts.sums)
         rank, groups = self._refine(facts, rank, groups)
         if groups == self.total:
-            return self._relabel(state, facts, rank)
+            return self._relabel(state, facts.plan, rank)
         return _Search(self, state, facts).least(rank)
 
     def _split(self, rank: Rank, sums: list[int]) -> tuple[Rank, int]:
@@ -283,11 +278,11 @@ class Symmetry:
         """Whether exchanging two members of one index leaves a state as it is."""
         rank = [x - first for x, first in enumerate(self._first_of)]
         rank[a], rank[b] = rank[b], rank[a]
-        return self._relabel(state, facts, rank) == state
+        return self._relabel(state, facts.plan, rank) == state
 
     def leaf(self, state: State, facts: _Facts, rank: Rank) -> State:
         """A state relabelled by ranks that tell all members apart."""
-        return self._relabel(state, facts, rank)
+        return self._relabel(state, facts.plan, rank)
 
     def refine(self, facts: _Facts, rank: Rank) -> Rank:
         """`_refine` from any ranks."""
@@ -381,32 +376,3 @@ def _bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
-
-
-def _sequences(shape: Shape, at: int) -> Iterator[tuple[int, Shape]]:
-    """Where the length of each sequence lies, sequences in sequences included, with the shape of its elements."""
-    match shape:
-        case ArrayShape(count, item, _):
-            for i in range(count):
-                yield from _sequences(item, at + i * item.size)
-        case SeqShape(capacity, item):
-            yield at, item
-            for i in range(capacity):
-                yield from _sequences(item, at + 1 + i * item.size)
-        case RecordShape():
-            for _, offset, inner in shape.fields:
-                yield from _sequences(inner, at + offset)
-        case _:
-            pass
-
-
-def _has_array(shape: Shape, name: str) -> bool:
-    match shape:
-        case ArrayShape(_, item, index):
-            return index == name or _has_array(item, name)
-        case SeqShape(_, item):
-            return _has_array(item, name)
-        case RecordShape():
-            return any(_has_array(inner, name) for _, _, inner in shape.fields)
-        case _:
-            return False

@@ -10,6 +10,10 @@ from typing import Any
 from .bounds import Index, Number
 
 
+RESERVED = frozenset({"clear"})
+"""What every place has already, so that no field can."""
+
+
 class Type:
     """Base of the types; an `IntEnum` class is a type too."""
 
@@ -100,8 +104,13 @@ class Record(Type):
 
 def record(declaration: type) -> Record:
     """Make a record type of a class whose annotations are its fields."""
+    if not isinstance(declaration, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a record is declared by a class, not by {declaration!r}")
     annotations = inspect.get_annotations(declaration, eval_str=True)
     fields = tuple((name, _field_type(declaration, name, written)) for name, written in annotations.items())
+    for name, _ in fields:
+        if name.startswith("_") or name in RESERVED:
+            raise TypeError(f"{declaration.__name__}.{name}: a field cannot have this name")
     if not fields:
         raise TypeError(f"{declaration.__name__} declares no fields")
     return Record(declaration.__name__, fields, inspect.getdoc(declaration) or "")

@@ -8,6 +8,8 @@ import json
 import pytest
 from fencepost.checker.config import ConfigError, Derived, derive_from_command
 
+EXAMPLE = {"kv_connector": "ExampleConnector", "kv_role": "kv_both"}
+NIXL = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
 ROLES = ("none", "kv_producer", "kv_consumer", "kv_both")
 
 # max_concurrent_batches: (async, runner, stages) -> steps, as probed on 0.33.0 and read in 0.23.0 to 0.33.0.
@@ -72,7 +74,7 @@ def test_async_scheduling_is_on_by_default() -> None:
 
 def test_the_v1_runner_with_stages_switches_async_off_by_default() -> None:
     result = derived("kv_consumer", None, 2, "V1")
-    assert result.row("async scheduling").config == "off"
+    assert result.row("async-scheduling").config == "off"
     assert result.steps_in_flight == 2
     assert result.fence
 
@@ -134,10 +136,10 @@ def test_a_release_without_a_fence_says_so() -> None:
         ("NixlConnector", {}, 2),
         (
             "MultiConnector",
-            {"connectors": [{"kv_connector": "ExampleConnector"}, {"kv_connector": "NixlConnector"}]},
+            {"connectors": [EXAMPLE, NIXL]},
             2,
         ),
-        ("MultiConnector", {"connectors": [{"kv_connector": "ExampleConnector"}]}, 0),
+        ("MultiConnector", {"connectors": [EXAMPLE]}, 0),
     ],
 )
 def test_only_asynchronous_loads_are_unordered_writes(connector: str, extra: dict[str, object], remote: int) -> None:

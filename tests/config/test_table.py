@@ -26,7 +26,7 @@ def serve(*argv: str, profile: str = "vllm-0.33") -> Derived:
     [
         ("--num-gpu-blocks-override", "2", "blocks", 1, "derived"),
         ("--num-gpu-blocks-override", "5", "blocks", 4, "derived"),
-        ("--num-gpu-blocks-override", "6", "blocks", 4, "scaled"),
+        ("--num-gpu-blocks-override", "7", "blocks", 5, "scaled"),
         ("--num-gpu-blocks-override", "2", "block-size", 4, "scaled"),
         ("--num-gpu-blocks-override", "3", "block-size", 2, "scaled"),
         ("--block-size", "1", "block-size", 1, "taken"),
@@ -35,7 +35,7 @@ def serve(*argv: str, profile: str = "vllm-0.33") -> Derived:
         ("--max-num-seqs", "512", "max-num-seqs", 3, "scaled"),
         ("-pp", "8", "steps-in-flight", 3, "scaled"),
         ("--watermark", "0.01", "watermark", 1, "scaled"),
-        ("--watermark", "0.6", "watermark", 2, "scaled"),
+        ("--watermark", "0.6", "watermark", 3, "scaled"),
         ("--watermark", "0", "watermark", 0, "taken"),
         ("--max-num-batched-tokens", "4096", "max-num-batched-tokens", 3, "scaled"),
         ("--max-num-scheduled-tokens", "2", "max-num-batched-tokens", 2, "taken"),

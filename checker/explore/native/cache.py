@@ -1,4 +1,4 @@
-"""Compiled code kept on disk between runs, safe against damaged files, other processes and folders that cannot be written."""
+"""Compiled code kept on disk between runs; damaged files, other processes and read-only folders do no harm."""
 
 import hashlib
 import logging
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def default_directory() -> Path:
-    """Return the folder for compiled code: $FENCEPOST_CACHE, or `fencepost` in the platform's folder for user caches."""
+    """Return the folder for compiled code: $FENCEPOST_CACHE, or `fencepost` where the platform keeps user caches."""
     chosen = os.environ.get("FENCEPOST_CACHE")
     if chosen:
         return Path(chosen).expanduser()

@@ -2,7 +2,7 @@
 
 The method of `spec/lang/symmetry.py`, which explains it, on the unpacked struct. Members are told apart by sums of
 64-bit products; ties are searched, and only the bytes of whole states decide, so the result is exact. Ranks are found
-by counting smaller keys, without branches; the rank so far stands in the top bits of a key, so that a split keeps order.
+by counting smaller keys, without branches; the rank so far stands in the top bits of a key, so that splits keep order.
 Members that nothing mentions and whose elements are equal in every array are put in any order before anything else.
 """
 
@@ -52,6 +52,7 @@ $lists
     canon_relabel(cells, c, out)
 
 
+@noinline
 def canon_refine(c):
     groups = $groups
     while groups < $MEMBERS:
@@ -64,6 +65,7 @@ def canon_refine(c):
 """
 
 _TIED = """
+@noinline
 def canon_smallest(c, index, first, count, least):
     seen = load64(c + $seen + index * 8)
     start = 0
@@ -84,6 +86,7 @@ def canon_group(c, index, first, count, start):
     store64(c + $start, start)
 
 
+@noinline
 def canon_idle(c, index, first, count):
     seen = load64(c + $seen + index * 8)
     start = 0
@@ -96,6 +99,7 @@ def canon_idle(c, index, first, count):
         start += size
 
 
+@noinline
 def canon_twins(c, idle):
     first = load64(c + $first)
     start = load64(c + $start)
@@ -122,6 +126,7 @@ def canon_swaps(c, first, x, y, idle):
     return canon_swaps_all(c, x, y)
 
 
+@noinline
 def canon_put_in_order(c):
     start = load64(c + $start)
     place = c + $seen + load64(c + $index) * 8
@@ -142,6 +147,7 @@ def canon_search(c):
     canon_visit(c, 0)
 
 
+@noinline
 def canon_visit(c, depth):
     mine = alloca($sums)
     orbit = alloca(8 * $MEMBERS)
@@ -212,6 +218,7 @@ def canon_keep(c, depth):
     return depth - 1
 
 
+@noinline
 def canon_join(c, depth, first, last):
     for x in range(first, last):
         for y in range(first, last):
@@ -297,8 +304,8 @@ class _Source:
         size = self.layout.size(self.layout.shape)
         whole, rest = divmod(size, 8)
         lists = [
-            f"    facts{arity} = alloca({max(8, count * fact_size(arity))})\n"
-            f"    store64(c + $facts{arity}, facts{arity})\n    store64(c + $end{arity}, facts{arity})"
+            f"    facts_{arity} = alloca({max(8, count * fact_size(arity))})\n"
+            f"    store64(c + $facts{arity}, facts_{arity})\n    store64(c + $end{arity}, facts_{arity})"
             for arity, count in self.capacity.items()
         ]
         text = text.replace("$lists", "\n".join(lists))
@@ -325,6 +332,7 @@ class _Source:
     def _round(self) -> str:
         """Sums of the facts of several members, each with the ranks of the other members in it."""
         lines = [
+            "@noinline",
             "def canon_round(c):",
             "    for x in range($MEMBERS):",
             f"        store64(c + $code + x * 8, canon_mix((load64(c + x * 8) + 1) * {constant(1)}))",
@@ -333,21 +341,23 @@ class _Source:
         for arity in self.capacity:
             lines += [f"    p = load64(c + $facts{arity})", f"    while p < load64(c + $end{arity}):"]
             lines += ["        key = load64(p)"]
-            lines += [f"        m{i} = load32(p + {8 + 4 * i})" for i in range(arity)]
-            lines += [f"        x{i} = load64(c + $code + m{i})" for i in range(arity)]
+            lines += [f"        member_{i} = load32(p + {8 + 4 * i})" for i in range(arity)]
+            lines += [f"        code_{i} = load64(c + $code + member_{i})" for i in range(arity)]
             for i in range(arity):
                 others = [j for j in range(arity) if j != i]
-                mixed = f"x{others[0]}"
+                mixed = f"code_{others[0]}"
                 for j in others[1:]:
-                    mixed = f"canon_mix({mixed} + x{j} * {constant(2 + j)})"
+                    mixed = f"canon_mix({mixed} + code_{j} * {constant(2 + j)})"
                 key = f"(key ^ {constant(100 + i)})" if i else "key"
-                lines.append(f"        store64(c + $sums + m{i}, load64(c + $sums + m{i}) + {key} * {mixed})")
+                lines.append(
+                    f"        store64(c + $sums + member_{i}, load64(c + $sums + member_{i}) + {key} * {mixed})"
+                )
             lines.append(f"        p += {fact_size(arity)}")
         return "\n".join(lines)
 
     def _rank(self) -> str:
         """Ranks from keys: for each member, how many of its index have a smaller key; returns the number of groups."""
-        lines = ["def canon_rank(c):", "    groups = 0"]
+        lines = ["@noinline", "def canon_rank(c):", "    groups = 0"]
         for group in self.groups.values():
             members = range(group.first, group.first + group.size)
             lines += self._rank_short(members) if group.size <= _UNROLLED else self._rank_long(members)
@@ -358,11 +368,11 @@ class _Source:
         return "\n".join([*lines, "    return groups"])
 
     def _rank_short(self, members: range) -> list[str]:
-        lines = [f"    k{x} = canon_key(c, {x})" for x in members]
+        lines = [f"    key_{x} = canon_key(c, {x})" for x in members]
         for x in members:
-            smaller = " + ".join(f"(k{y} < k{x})" for y in members if y != x) or "0"
-            lines += [f"    r{x} = {smaller}", f"    store64(c + {8 * x}, r{x})"]
-        return [*lines, "    seen = " + (" | ".join(f"(1 << r{x})" for x in members) or "0")]
+            smaller = " + ".join(f"(key_{y} < key_{x})" for y in members if y != x) or "0"
+            lines += [f"    rank_{x} = {smaller}", f"    store64(c + {8 * x}, rank_{x})"]
+        return [*lines, "    seen = " + (" | ".join(f"(1 << rank_{x})" for x in members) or "0")]
 
     def _rank_long(self, members: range) -> list[str]:
         return [

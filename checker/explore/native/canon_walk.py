@@ -1,18 +1,19 @@
 """Dialect text that walks a state for its canonical form: reading facts, relabelling, comparing elements of arrays.
 
 All walks go over the unpacked struct, through sequences only up to their length. Members of all indices share one
-numbering; `owner` texts are such numbers. Addresses and variables in the text: `cells` the state, `c` the working
-memory of `canon.py`, `s` the sum of what belongs to the one owner at hand, `p` where the next fact of two members goes.
+numbering; `owner` texts are such numbers. Names in the text: `cells` the state, `c` the working memory of `canon.py`,
+`s` the sum of what belongs to the one owner at hand, `list_2` where the next fact of two members goes, `used_0` the
+members of the first index that some cell mentions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
-from .pack import CellLayout, length_of
+from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape, leaves
+from .pack import CellLayout, cell_range, length_of
 
 _MASK = (1 << 64) - 1
 
@@ -51,7 +52,7 @@ class Text:
         self.lines += ("    " * self._depth + line for line in lines)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> Generator[None]:
         """Add a line that opens a block; an empty block gets a `pass`."""
         self.put(head)
         self._depth += 1
@@ -62,7 +63,7 @@ class Text:
         self._depth -= 1
 
     @contextmanager
-    def block_if(self, condition: str | None) -> Iterator[None]:
+    def block_if(self, condition: str | None) -> Generator[None]:
         """Open an `if`; without a condition, what follows stands as it is."""
         if condition is None:
             yield
@@ -73,7 +74,7 @@ class Text:
     def name(self, stem: str) -> str:
         """A new name."""
         self._names += 1
-        return f"{stem}{self._names}"
+        return f"{stem}_{self._names}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines) + "\n"
@@ -127,7 +128,8 @@ def chunks(at: str, size: int) -> Iterator[tuple[str, int]]:
     offset = 0
     while offset < size:
         length = min(8, size - offset)
-        parts, inside = [], 0
+        parts: list[str] = []
+        inside = 0
         for width in (8, 4, 2, 1):
             while length - inside >= width:
                 read = f"load{'' if width == 8 else 'u'}{8 * width}({plus(at, offset + inside)})"
@@ -160,11 +162,11 @@ class ReadWalk(Walk):
     def write(self, lists: Mapping[int, int], used: int) -> str:
         """The function; `lists` says where the end of each list is kept in the working memory, `used` the mentions."""
         with self.text.block("def canon_read(c, cells):"):
-            self.text.put(*(f"p{arity} = load64(c + {at})" for arity, at in lists.items()))
-            self.text.put(*(f"u{group.number} = 0" for group in self.groups.values()))
+            self.text.put(*(f"list_{arity} = load64(c + {at})" for arity, at in lists.items()))
+            self.text.put(*(f"used_{group.number} = 0" for group in self.groups.values()))
             self._read(self.layout.shape, Spot("cells", ()))
-            self.text.put(*(f"store64(c + {at}, p{arity})" for arity, at in lists.items()))
-            self.text.put(*(f"store64(c + {used + 8 * g.number}, u{g.number})" for g in self.groups.values()))
+            self.text.put(*(f"store64(c + {at}, list_{arity})" for arity, at in lists.items()))
+            self.text.put(*(f"store64(c + {used + 8 * g.number}, used_{g.number})" for g in self.groups.values()))
         return str(self.text)
 
     def _key(self, spot: Spot, more: int = 0) -> str:
@@ -205,9 +207,9 @@ class ReadWalk(Walk):
         self._read_plain(together, Spot(plus(spot.at, start), (*spot.path, -1), spot.steps, spot.owners))
 
     def _read_plain(self, shapes: list[Shape], spot: Spot) -> None:
-        size = sum(self.layout.size(shape) for shape in shapes)
-        if not spot.owners or not size:
+        if not spot.owners or all(is_fixed(shape) for shape in shapes):
             return
+        size = sum(self.layout.size(shape) for shape in shapes)
         blank = b"".join(CellLayout(shape).to_bytes(shape.blank)[: self.layout.size(shape)] for shape in shapes)
         for number, (read, length) in enumerate(chunks(spot.at, size)):
             key = self._key(spot, number)
@@ -223,7 +225,7 @@ class ReadWalk(Walk):
     def _read_member(self, shape: Leaf | SetShape, spot: Spot) -> None:
         assert shape.index is not None
         group, value = self.groups[shape.index], self.text.name("v")
-        key, used = self._key(spot), f"u{group.number}"
+        key, used = self._key(spot), f"used_{group.number}"
         self.text.put(f"{value} = {self.layout.load(shape, spot.at)}")
         if isinstance(shape, SetShape):
             member = self.text.name("m")
@@ -242,7 +244,7 @@ class ReadWalk(Walk):
             self.text.put(f"canon_add(c, {members[0]}, {key})")
             return
         self.capacity[arity] = self.capacity.get(arity, 0) + self._times
-        pointer = f"p{arity}"
+        pointer = f"list_{arity}"
         self.text.put(f"store64({pointer}, {key})")
         self.text.put(*(f"store32({pointer} + {8 + 4 * i}, {member} << 3)" for i, member in enumerate(members)))
         self.text.put(f"{pointer} += {fact_size(arity)}")
@@ -262,6 +264,8 @@ class ReadWalk(Walk):
                     self.text.put(f"canon_add(c, {owner}, s)")
 
     def _read_sequence(self, shape: SeqShape, spot: Spot) -> None:
+        if shape.capacity == 0:
+            return
         self._read_plain([length_of(shape)], Spot(spot.at, (*spot.path, 0), spot.steps, spot.owners))
         i = self.text.name("i")
         inside = Spot(self.step(shape, spot.at, i), (*spot.path, 1), (*spot.steps, i), spot.owners)
@@ -269,11 +273,16 @@ class ReadWalk(Walk):
             self._read(shape.item, inside)
 
     @contextmanager
-    def _repeated(self, times: int) -> Iterator[None]:
+    def _repeated(self, times: int) -> Generator[None]:
         before = self._times
         self._times *= times
         yield
         self._times = before
+
+
+def is_fixed(shape: Shape) -> bool:
+    """Whether a part can hold nothing but its blank value."""
+    return all(low == high for low, high in (cell_range(cell) for _, cell in leaves(shape)))
 
 
 def fact_size(arity: int) -> int:
@@ -286,6 +295,7 @@ class RelabelWalk(Walk):
 
     def write(self) -> str:
         """The function."""
+        self.text.put("@noinline")
         with self.text.block("def canon_relabel(cells, rank, out):"):
             self.text.put(f"copy(out, cells, {self.layout.bytes})")
             self._move(self.layout.shape, "cells", "out")
@@ -305,6 +315,8 @@ class RelabelWalk(Walk):
                 self._move_elements(shape, old, new)
 
     def _move_elements(self, shape: ArrayShape | SeqShape, old: str, new: str) -> None:
+        if is_fixed(shape):
+            return
         group = self.group(shape.index) if isinstance(shape, ArrayShape) else None
         stride, i = self.layout.stride(shape), self.text.name("i")
         with self.text.block(f"for {i} in range({self.count(shape, old)}):"):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 _WINDOWS = (5, 9)
 _MOST_LEVELS = 10_000
@@ -12,7 +13,7 @@ _WIDEST = 10
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a whole search would take if growth goes on slowing down as it did: two guesses, from two spans of levels."""
+    """What a whole search would take if growth goes on slowing down: two guesses, from two spans of levels."""
 
     distinct_low: int
     distinct_high: int
@@ -38,7 +39,7 @@ def forecast(per_depth: Sequence[int], bytes_per_state: float) -> Forecast | Non
 def _extrapolate(per_depth: Sequence[int], window: int) -> float:
     """Return the total that a straight line through the latest growth rates leads to; infinity if there is no end."""
     recent = per_depth[-window - 1 :]
-    growth = [math.log(later / earlier) for earlier, later in zip(recent, recent[1:], strict=False)]
+    growth = [math.log(later / earlier) for earlier, later in pairwise(recent)]
     middle, mean = (window - 1) / 2, sum(growth) / window
     spread = sum((index - middle) ** 2 for index in range(window))
     slope = sum((index - middle) * (value - mean) for index, value in enumerate(growth)) / spread

@@ -15,7 +15,8 @@ SHARDS = 1 << SHARD_BITS
 
 # Fields of a thread's context, in 64-bit words; the statistics from GENERATED on are saved and restored together.
 MODE, FULL, SUCCESSORS, LAST, COVER, SCRATCH, BOXES, DIRECTORY, HIT = range(9)
-CHECK_COVER, FAILED, WITNESSED, CHECK_ERROR, STEP_FAILED, ACTION_ERROR, ERRED, STOP_ON_CHECK, STOP_ON_DEADLOCK = range(9, 18)
+CHECK_COVER, FAILED, WITNESSED, CHECK_ERROR, STEP_FAILED, ACTION_ERROR, ERRED = range(9, 16)
+STOP_ON_CHECK, STOP_ON_DEADLOCK = range(16, 18)
 GENERATED, EXPANDED, DEADLOCKS, DEGREE_MIN, DEGREE_MAX, COUNTERS = range(18, 24)
 
 # Fields of a shard, in 64-bit words.
@@ -58,19 +59,19 @@ def spec_error(ctx, action, site):
     store64(ctx + 8 * ACTION_ERROR, code if old == 0 else min(old, code))
 '''
 
-PACK_PLAIN = '''
+PACK_PLAIN = """
 @inline
 def k_pack(cells, words):
     pack(cells, words)
-'''
+"""
 
-PACK_CANONICAL = '''
+PACK_CANONICAL = """
 @inline
 def k_pack(cells, words):
     other = alloca(CELLS)
     canon(cells, other)
     pack(other, words)
-'''
+"""
 
 SEARCH = '''
 @inline

@@ -146,7 +146,9 @@ class Lowering:
             lines += self._evaluate(made, "cells, d, cover", error)
             lines += ["if not v:", f"    failed = failed | {1 << bit}"]
         self.texts.append(
-            _function("after", "cells, ctx, d, k", [*lines, "if failed:", "    step_failed(ctx, failed)", "emit(ctx, k, d)"])
+            _function(
+                "after", "cells, ctx, d, k", [*lines, "if failed:", "    step_failed(ctx, failed)", "emit(ctx, k, d)"]
+            )
         )
         return ["after(cells, ctx, d, k)"]
 
@@ -157,7 +159,11 @@ class Lowering:
         names = [f"p{i}" for i in range(len(rule.domains))]
         for depth, (name, domain) in enumerate(zip(names, rule.domains, strict=True)):
             lines.append("    " * depth + f"for {name} in range({domain.start}, {domain.stop}):")
-        body = [f"st = {made.name}({', '.join(['cells', 'd', *names])})", "if st == 0:", *("    " + line for line in after)]
+        body = [
+            f"st = {made.name}({', '.join(['cells', 'd', *names])})",
+            "if st == 0:",
+            *("    " + line for line in after),
+        ]
         body += ["elif st > 0:", "    spec_error(ctx, k, st)"]
         lines += ["    " * len(names) + line for line in body]
         return _function(f"x{rule.number}", "cells, ctx, d", lines)

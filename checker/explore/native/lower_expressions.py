@@ -1,18 +1,18 @@
-"""Lowering of expressions: typed trees to dialect text. Values stay pure text; everything that can fail or act is a line."""
+"""Lowering of expressions: typed trees to dialect text. Values are pure text; what can fail or act is a line."""
 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ....spec.lang import tree as t
 from ....spec.lang.bounds import number_at
-from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, describe_leaf, shape_of
+from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, shape_of
 from .emit import GREATEST, LEAST, Address, Emitter, Value, number, truth
 from .lower_sequences import Sequences
-from .pack import length_of
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -44,12 +44,7 @@ class ExpressionLowering(Sequences):
 
     def defined(self, node: t.Expr) -> Value:
         """A number or member that must not be None."""
-        value = self.value(node)
-        if node.type.maybe:
-            value = self.emit.keep(value)
-            self.emit.fail_if(f"{value.text} == -1", node.place, "None is used as a number")
-            value = replace(value, low=max(0, value.low))
-        return value
+        return self.is_defined(self.value(node), node)
 
     def kept(self, node: t.Expr) -> Value:
         """A scalar evaluated here and once."""
@@ -78,7 +73,7 @@ class ExpressionLowering(Sequences):
         if known is not None:
             low, high = max(low, known.low), min(high, known.high)
             if known.constant is not None:
-                return known
+                return number(known.constant)
         return Value(f"l_{node.name}", low, high)
 
     def _fieldof(self, node: t.FieldOf) -> Value:
@@ -104,16 +99,31 @@ class ExpressionLowering(Sequences):
         self.emit.line(f"{name} = {value.text}")
         return replace(value, text=name)
 
-    def _pair(self, left: t.Expr, right: t.Expr) -> tuple[Value, Value]:
+    def settled(self, address: Address) -> Address:
+        """The address, out of reach of what later lines do to the cells and locals that it is computed from."""
+        if not any("load" in term or self.reassigned & set(_LOCAL.findall(term)) for term in address.terms):
+            return address
+        name = self.emit.name("a")
+        self.emit.line(f"{name} = {address.text}")
+        return Address(name, address.shape)
+
+    def not_negative(self, value: Value, node: t.Expr, kind: Any) -> Value:
+        """A number that becomes a number or None: it must not look like None."""
+        if not isinstance(kind, t.Scalar) or not kind.maybe or node.type.maybe:
+            return value
+        rule = "a negative number stands where None is possible"
+        return self.emit.check_range(value, 0, GREATEST, node.place, rule)
+
+    def pair(self, left: t.Expr, right: t.Expr) -> tuple[Value, Value]:
+        """Two scalars, evaluated from left to right."""
         first = self.pure(left) if acts(right) else self.value(left)
         return first, self.value(right)
 
     def _binary(self, node: t.Binary) -> Value:
         if isinstance(node.type, t.SetValue):
             return self._set_operation(node)
-        left = self.pure(node.left) if acts(node.right) else self.value(node.left)
-        left = self._number(left, node.left)
-        right = self._number(self.value(node.right), node.right)
+        left, right = self.pair(node.left, node.right)
+        left, right = self.is_defined(left, node.left), self.is_defined(right, node.right)
         if node.op in ("//", "%"):
             return self._divide(node, left, right)
         ends = [
@@ -130,7 +140,8 @@ class ExpressionLowering(Sequences):
             self.emit.fail_if(f"{test}({left.text}, {right.text})", node.place, "a number leaves the range of 64 bits")
         return Value(f"({left.text} {node.op} {right.text})", max(low, LEAST), min(high, GREATEST))
 
-    def _number(self, value: Value, node: t.Expr) -> Value:
+    def is_defined(self, value: Value, node: t.Expr) -> Value:
+        """A number or member, checked not to be None."""
         if not node.type.maybe:
             return value
         value = self.emit.keep(value)
@@ -139,19 +150,20 @@ class ExpressionLowering(Sequences):
 
     def _divide(self, node: t.Binary, left: Value, right: Value) -> Value:
         by = right.constant
-        if by is None or by <= 0:
-            self.emit.fail_if("1", node.place, "division by a number that is not positive")
+        if by is None or by == 0:
+            self.emit.fail_if("1", node.place, "division by zero")
             return number(0)
         if left.constant is not None:
             return number(left.constant // by if node.op == "//" else left.constant % by)
         if node.op == "%":
-            return Value(f"({left.text} % {by})", 0, by - 1)
-        return Value(f"({left.text} // {by})", left.low // by, left.high // by)
+            return Value(f"({left.text} % {by})", min(0, by + 1), max(0, by - 1))
+        ends = left.low // by, left.high // by
+        return Value(f"({left.text} // {by})", max(min(ends), LEAST), min(max(ends), GREATEST))
 
     def _set_operation(self, node: t.Binary) -> Value:
-        left, right = self._pair(node.left, node.right) if not isinstance(node.left.type, t.PlaceType) else (None, None)
-        left = self.mask(node.left) if left is None else left
-        right = self.mask(node.right) if right is None else right
+        left, right = self.mask(node.left), self.mask(node.right)
+        if not isinstance(node.left.type, t.PlaceType):
+            left, right = self.pair(node.left, node.right)
         low, high = self.leaf_of(node.type)
         if node.op == "-":
             return Value(f"({left.text} & ~{right.text})", low, high)
@@ -174,7 +186,7 @@ class ExpressionLowering(Sequences):
 
     def _minmax(self, node: t.MinMax) -> Value:
         values = [self.pure(part) if any(map(acts, node.parts)) else self.value(part) for part in node.parts]
-        values = [self._number(value, part) for value, part in zip(values, node.parts, strict=True)]
+        values = [self.is_defined(value, part) for value, part in zip(values, node.parts, strict=True)]
         pick = min if node.op == "min" else max
         low, high = pick(v.low for v in values), pick(v.high for v in values)
         return number(low) if low == high else Value(f"{node.op}({', '.join(v.text for v in values)})", low, high)
@@ -183,17 +195,20 @@ class ExpressionLowering(Sequences):
 
     def _compare(self, node: t.Compare) -> Value:
         if isinstance(node.left.type, t.PlaceType):
-            same = self.equal_places(self.address(node.left), self.address(node.right))
+            first = self.settled(self.address(node.left)) if acts(node.right) else self.address(node.left)
+            same = self.equal_places(first, self.address(node.right))
             return same if node.op == "==" else truth(f"(1 - {same.text})")
         left = self.pure(node.left) if acts(node.right) else self.value(node.left)
         if isinstance(node.left.type, t.SetValue):
             return self._compare_sets(node, left, self.value(node.right))
         right = self.value(node.right)
         if node.op not in ("==", "!="):
-            left, right = self._number(left, node.left), self._number(right, node.right)
+            left, right = self.is_defined(left, node.left), self.is_defined(right, node.right)
         return self._decide(node, left, right)
 
     def _decide(self, node: t.Compare, left: Value, right: Value) -> Value:
+        if t.NOTHING in (node.left.type, node.right.type) and not (node.left.type.maybe and node.right.type.maybe):
+            return number(int(node.op == "!="))
         if left.constant is not None and right.constant is not None:
             return number(int(SIGNS[node.op](left.constant, right.constant)))
         if left.high < right.low:
@@ -222,7 +237,7 @@ class ExpressionLowering(Sequences):
     def _logic(self, node: t.Logic) -> Value:
         stop = 0 if node.op == "and" else 1
         result = self.value(node.parts[0])
-        for place, part in enumerate(node.parts[1:], 1):
+        for part in node.parts[1:]:
             if result.constant == stop:
                 return result
             if result.constant is not None:
@@ -249,10 +264,10 @@ class ExpressionLowering(Sequences):
             return self.value(node.then if condition.constant else node.otherwise)
         name = self.emit.name()
         with self.emit.block(f"if {condition.text}:"):
-            then = self.value(node.then)
+            then = self.not_negative(self.value(node.then), node.then, node.type)
             self.emit.line(f"{name} = {then.text}")
         with self.emit.block("else:"):
-            otherwise = self.value(node.otherwise)
+            otherwise = self.not_negative(self.value(node.otherwise), node.otherwise, node.type)
             self.emit.line(f"{name} = {otherwise.text}")
         return Value(name, min(then.low, otherwise.low), max(then.high, otherwise.high))
 
@@ -263,7 +278,7 @@ class ExpressionLowering(Sequences):
         return value
 
     def _implies(self, node: t.Implies) -> Value:
-        left, right = self._pair(node.left, node.right)
+        left, right = self.pair(node.left, node.right)
         return truth(f"((not {left.text}) | {right.text})")
 
     def _contains(self, node: t.Contains) -> Value:
@@ -274,6 +289,8 @@ class ExpressionLowering(Sequences):
         name, i = self.emit.name(), self.emit.name("i")
         shape = container.shape
         assert isinstance(shape, SeqShape | ArrayShape)
+        if node.item.type == t.NOTHING and not getattr(shape.item, "maybe", False):
+            return number(0)
         self.emit.line(f"{name} = 0")
         with self.emit.block(f"for {i} in range({self.length(container).text}):"):
             element = self._load(self.slot(container, i))
@@ -287,13 +304,17 @@ class ExpressionLowering(Sequences):
         return truth(name)
 
     def _in_set(self, node: t.Contains, item: Value) -> Value:
-        index = node.container.type.index
-        if index is not None:
-            size = number_at(index, self.owner.values)
+        container, index = node.container, node.container.type.index
+        if index is None:
+            return number(0)
+        size = number_at(index, self.owner.values)
+        if isinstance(container, t.Binary) and isinstance(container.left.type, t.PlaceType):
             rule = f"a value that is not a member of an index of {size} is looked for in a set"
             item = self.emit.check_range(item, 0, size - 1, node.place, rule)
-        mask = self.value(node.container)
-        return truth(f"(lshr({mask.text}, {item.text}) & 1)")
+        mask = self.value(container)
+        if item.within(0, size - 1):
+            return truth(f"(lshr({mask.text}, {item.text}) & 1)")
+        return truth(f"(ult({item.text}, {size}) & lshr({mask.text}, {item.text} & 63))")
 
     def _length(self, node: t.Length) -> Value:
         if isinstance(node.container.type, t.SetValue):
@@ -308,106 +329,6 @@ class ExpressionLowering(Sequences):
         """The value, checked to be a member of an index."""
         size = number_at(index, self.owner.values)
         return self.emit.check_range(value, 0, size - 1, node.place, f"a value is not a member of an index of {size}")
-
-    # ---- quantifiers
-
-    def _quantified(self, node: t.Quantified) -> Value:
-        name = self.emit.name("q")
-        self.emit.line(f"{name} = {int(node.op == 'all')}")
-        self._clauses(node, node.clauses, name)
-        low, high = (0, 1) if node.op in ("all", "any") else self.leaf_of(node.type)
-        return Value(name, low, high)
-
-    def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], name: str) -> None:
-        if not clauses:
-            self._element_of(node, name)
-            return
-        clause = clauses[0]
-
-        def body() -> None:
-            opened = 0
-            for condition in clause.conditions:
-                value = self.value(condition)
-                if value.constant == 1:
-                    continue
-                self.emit.line(f"if {value.text}:")
-                self.emit.depth += 1
-                opened += 1
-            self._clauses(node, clauses[1:], name)
-            if opened and self.emit.lines[-1][0] < self.emit.depth:
-                self.emit.line("pass")
-            self.emit.depth -= opened
-            if len(clauses) > 1 and node.op in ("all", "any"):
-                with self.emit.block(f"if {name} {'==' if node.op == 'all' else '!='} 0:"):
-                    self.emit.line("break")
-
-        self.loop(clause.loop, body)
-
-    def _element_of(self, node: t.Quantified, name: str) -> None:
-        if node.side is not None:
-            self.emit.line(f"store8(cover + {self.cover + node.side}, 1)")
-        value = self.value(node.element)
-        if node.op == "sum":
-            if node.element.type != t.BOOL:
-                value = self._number(value, node.element)
-            value = self.emit.keep(value)
-            if not value.within(-(1 << 40), 1 << 40):
-                rule = "a number leaves the range of 64 bits"
-                self.emit.fail_if(f"add_overflows({name}, {value.text})", node.place, rule)
-            self.emit.line(f"{name} = {name} + {value.text}")
-        elif node.op == "set":
-            member = self.member(value, node.element, node.type.index)
-            self.emit.line(f"{name} = {name} | (1 << {member.text})")
-        else:
-            test = f"if not {value.text}:" if node.op == "all" else f"if {value.text}:"
-            with self.emit.block(test):
-                self.emit.line(f"{name} = {int(node.op == 'any')}")
-                self.emit.line("break")
-
-    def loop(self, loop: t.Loop, body: Callable[[], None]) -> None:
-        """Emit a loop around what `body` emits."""
-        i = self.emit.name("i")
-        if loop.kind == "range":
-            assert loop.start is not None and loop.stop is not None
-            start, stop = self.defined(loop.start), self.defined(loop.stop)
-            with self.emit.block(f"for {i} in range({start.text}, {stop.text}):"):
-                self._bind(loop, Value(i, start.low, max(start.low, stop.high - 1)), body)
-        elif loop.kind == "items":
-            assert loop.source is not None
-            source = self.address(loop.source)
-            count = self.emit.keep(self.length(source))
-            with self.emit.block(f"for {i} in range({count.text}):"):
-                slot = self.slot(source, f"({count.text} - 1 - {i})" if loop.backwards else i)
-                if isinstance(loop.type, t.PlaceType):
-                    self._name_place(loop.variable, slot)
-                    body()
-                else:
-                    self._bind(loop, self._load(slot), body)
-        else:
-            assert loop.source is not None
-            mask = self.emit.name("m")
-            self.emit.line(f"{mask} = {self.value(loop.source).text}")
-            with self.emit.block(f"while {mask}:"):
-                self.emit.line(f"{i} = ctz({mask})")
-                self.emit.line(f"{mask} = {mask} & ({mask} - 1)")
-                self._bind(loop, Value(i, *self.leaf_of(loop.type)), body)
-
-    def _bind(self, loop: t.Loop, value: Value, body: Callable[[], None]) -> None:
-        if loop.variable is None:
-            body()
-            return
-        self.emit.line(f"l_{loop.variable} = {value.text}")
-        before = self.singles.get(loop.variable)
-        if loop.variable not in self.reassigned:
-            self.singles[loop.variable] = Value("", value.low, value.high)
-        body()
-        self.singles.pop(loop.variable, None)
-        if before is not None:
-            self.singles[loop.variable] = before
-
-    def _name_place(self, name: str | None, address: Address) -> None:
-        if name is not None:
-            self.emit.line(f"l_{name} = {address.text}")
 
     # ---- places
 
@@ -446,90 +367,8 @@ class ExpressionLowering(Sequences):
             self.emit.fail_if(f"not ult({key.text}, {length.text})", index.place, "an index is outside a sequence")
         return self.slot(container, key.text, key.constant)
 
-    # ---- calls
 
-    def _call(self, node: t.Call) -> Value:
-        value = self.call(node)
-        assert value is not None
-        return value
-
-    def call(self, node: t.Call) -> Value | None:
-        """Call a helper; a failure inside it is passed on."""
-        made = self.owner.function(node.function)
-        arguments = [*self.roots, *(self._argument(a) for a in node.arguments)]
-        result = None if node.type is None else self.emit.name("r")
-        if not made.can_fail:
-            call = f"{made.name}({', '.join(arguments)})"
-            self.emit.line(call if result is None else f"{result} = {call}")
-        else:
-            self.emit.can_fail = True
-            status = self.emit.name("st")
-            if result is not None:
-                arguments.append(f"ret_{result}")
-                self.emit.line(f"ret_{result} = alloca(8)")
-            self.emit.line(f"{status} = {made.name}({', '.join(arguments)})")
-            with self.emit.block(f"if {status} != 0:"):
-                self.emit.line(f"return {status}")
-            if result is not None:
-                self.emit.line(f"{result} = load64(ret_{result})")
-        return None if result is None else Value(result, *self.leaf_of(node.type))
-
-    def _argument(self, node: t.Expr) -> str:
-        if isinstance(node.type, t.PlaceType):
-            return self.address(node).text
-        return self.pure(node).text
-
-    def _method(self, node: t.Method) -> Value:
-        value = self.method(node)
-        assert value is not None
-        return value
-
-    def method(self, node: t.Method) -> Value | None:
-        """A method of a sequence, set or other place."""
-        base, name = self.address(node.base), node.name
-        shape = base.shape
-        if isinstance(shape, SetShape) and name in ("add", "discard"):
-            value = self.member(self.value(node.arguments[0]), node.arguments[0], node.base.type.type.index)
-            change = f"| (1 << {value.text})" if name == "add" else f"& ~(1 << {value.text})"
-            self.emit.line(self.layout.store(shape, base.text, f"{self._load(base).text} {change}"))
-            return None
-        if name == "clear":
-            self.blank(base)
-            return None
-        assert isinstance(shape, SeqShape)
-        if name in ("append", "push_front", "insert"):
-            at = self.kept(node.arguments[0]) if name == "insert" else None
-            self.insert(name, base, at, node.arguments[-1], node.place)
-            return None
-        if name == "grow":
-            self.grow(base, node.place)
-            return None
-        return self.take(name, base, [self.kept(a) for a in node.arguments], node.place)
-
-    def fitted(self, value: Value, leaf: Leaf, node: t.Expr) -> Value:
-        """A scalar checked against the cell that it is to be stored in."""
-        rule = f"a value is stored where {describe_leaf(leaf)} is declared"
-        if leaf.maybe and isinstance(node.type, t.Scalar) and not node.type.maybe and value.low < 0:
-            return self.emit.check_range(value, 0, leaf.high, node.place, rule)
-        if not leaf.maybe and isinstance(node.type, t.Scalar) and node.type.maybe:
-            value = self._number(value, node)
-        return self.emit.check_range(value, leaf.low, leaf.high, node.place, rule)
-
-    def insert(self, name: str, base: Address, at: Value | None, item: t.Expr, place: Any) -> None:
-        """append, push_front and insert."""
-        shape = base.shape
-        assert isinstance(shape, SeqShape)
-        if isinstance(shape.item, Leaf):
-            new = self.fitted(self.pure(item), shape.item, item)
-            slot = self.open(name, base, at, place)
-            self.emit.line(self.layout.store(shape.item, slot.text, new.text))
-        elif isinstance(shape.item, SetShape):
-            new = self.pure(item)
-            slot = self.open(name, base, at, place)
-            self.emit.line(self.layout.store(shape.item, slot.text, new.text))
-        else:
-            held = self.hold(self.address(item))
-            self.copy(self.open(name, base, at, place), held)
+_LOCAL = re.compile(r"\bl_(\w+)")
 
 
 def acts(node: Any) -> bool:
@@ -545,4 +384,4 @@ def acts(node: Any) -> bool:
     return False
 
 
-__all__ = ["ExpressionLowering", "acts", "length_of"]
+__all__ = ["ExpressionLowering", "acts"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ....spec.lang import tree as t
 from ....spec.lang.layout import Leaf, SetShape
 from .emit import Emitter, Returning, Value
-from .lower_expressions import ExpressionLowering, acts
+from .lower_calls import CallLowering
+from .lower_expressions import acts
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -25,7 +26,7 @@ class Made:
     can_fail: bool
 
 
-class FunctionLowering(ExpressionLowering):
+class FunctionLowering(CallLowering):
     """Lowers one function.
 
     `states` is how many of its first parameters are the state and successor themselves (those of an action or property; a
@@ -77,7 +78,7 @@ class FunctionLowering(ExpressionLowering):
         if isinstance(node.value.type, t.PlaceType):
             self._name_place(node.name, self.address(node.value))
             return
-        value = self.value(node.value)
+        value = self.not_negative(self.value(node.value), node.value, self.function.locals.get(node.name))
         self.emit.line(f"l_{node.name} = {value.text}")
         if node.name not in self.reassigned:
             self.singles[node.name] = Value("", value.low, value.high)
@@ -102,11 +103,11 @@ class FunctionLowering(ExpressionLowering):
     def _update(self, node: t.Store) -> None:
         assert node.op is not None
         target = self.address(node.target)
+        if acts(node.value):
+            target = self.settled(target)
         shape = target.shape
         assert isinstance(shape, Leaf | SetShape)
         before = self._load(target)
-        if acts(node.value) and before.constant is None:
-            before = self.emit.keep(Value(f"({before.text})", before.low, before.high))
         kind = t.SetValue(None) if isinstance(shape, SetShape) else t.INT
         held = t.Local(kind, node.place, "__held")
         self.singles["__held"] = before
@@ -161,7 +162,8 @@ class FunctionLowering(ExpressionLowering):
     def _do_return(self, node: t.Return) -> None:
         text = None
         if node.value is not None:
-            text = self.pure(node.value).text
+            value = self.not_negative(self.value(node.value), node.value, self.function.returns)
+            text = self.emit.keep(value).text
         self.emit.lines.append((self.emit.depth, Returning(text)))
 
 

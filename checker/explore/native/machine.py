@@ -122,7 +122,7 @@ def _compile(text: str) -> bytes:
 def _compiler_version() -> str:
     """Identify the compiler by the text of its own modules, so that no stale code survives a change of them."""
     digest = hashlib.sha256()
-    for name in ("dialect.py", "intrinsics.py", "machine.py"):
+    for name in ("dialect.py", "dialect_values.py", "intrinsics.py", "machine.py"):
         path = Path(__file__).with_name(name)
         digest.update(path.read_bytes() if path.exists() else name.encode())
     return digest.hexdigest()

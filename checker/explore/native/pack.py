@@ -2,7 +2,7 @@
 
 Unpacked, a state is a struct without padding: each cell takes 1, 2, 4 or 8 bytes by its declared range, and elements
 of an array or sequence all have one size, so that multiplication finds them. Packed, a cell takes as many bits
-as its range needs and holds its value minus the least one; equal states are equal words, unused bits are 0.
+as its range needs, the low ones of its value; equal states are equal words, unused bits are 0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetSha
 WORD = 64
 MAX_SET = 63
 _MASK = (1 << WORD) - 1
-_CHUNK = 400
-"""Cells that one function packs; longer functions take the compiler more than linear time."""
+_LINES = 250
+"""Lines of one function at most; longer ones take the compiler more than linear time."""
 
 
 @lru_cache(maxsize=4096)
@@ -78,7 +78,8 @@ class CellLayout:
     @cached_property
     def cells(self) -> tuple[tuple[int, Leaf | SetShape], ...]:
         """Every cell in order: its byte offset and what it holds (the length of a sequence is an int leaf)."""
-        at, found = 0, []
+        at = 0
+        found: list[tuple[int, Leaf | SetShape]] = []
         for _, cell in leaves(self.shape):
             found.append((at, cell))
             at += self.width(cell)
@@ -186,68 +187,125 @@ class Packing:
         for value, one in zip(state, self.placed, strict=True):
             if not 0 <= value - one.low <= one.mask:
                 raise ValueError(f"{value} does not fit {one.cell}")
-            whole |= (value - one.low) << one.position
+            whole |= (value & one.mask) << one.position
         return tuple(whole >> WORD * i & _MASK for i in range(self.words))
 
     def from_words(self, words: tuple[int, ...]) -> State:
         """The inverse of `to_words`; words may be signed or unsigned."""
         whole = sum((word & _MASK) << WORD * i for i, word in enumerate(words))
-        return tuple((whole >> one.position & one.mask) + one.low for one in self.placed)
+        return tuple(one.low + ((whole >> one.position) - one.low & one.mask) for one in self.placed)
 
     def source(self) -> str:
         """Dialect text of `pack(cells, words)` and `unpack(words, cells)`."""
         pack: list[list[str]] = [[]]
         unpack: list[list[str]] = [[]]
-        cells = 0
         for word in range(self.words):
-            held = self._held(word)
-            cells += len(held)
-            if cells > _CHUNK:
-                pack, unpack, cells = [*pack, []], [*unpack, []], len(held)
-            pack[-1] += self._pack_word(word, held)
-            unpack[-1] += self._unpack_word(word, held)
+            pieces = list(self._pieces(word))
+            if len(pack[-1]) + len(pieces) > _LINES:
+                pack, unpack = [*pack, []], [*unpack, []]
+            terms = [piece.gather() for piece in pieces]
+            pack[-1] += [f"w {'+=' if i else '='} {term}" for i, term in enumerate(terms)]
+            pack[-1].append(f"store64(words + {8 * word}, {'w' if terms else 0})")
+            unpack[-1].append(f"w = load64(words + {8 * word})")
+            unpack[-1] += (line for piece in pieces for line in piece.scatter())
+        lifts = [line for one in self.placed for line in self._lift(one)]
+        room = max(0, _LINES - len(unpack[-1]))
+        unpack[-1] += lifts[:room]
+        unpack += (lifts[i : i + _LINES] for i in range(room, len(lifts), _LINES))
         return _functions("pack", "cells, words", pack) + "\n" + _functions("unpack", "words, cells", unpack)
 
-    def _held(self, word: int) -> list[_Bits]:
-        """The cells that have a bit in a word."""
-        first, last = word * WORD, (word + 1) * WORD
-        return [one for one in self.placed if one.bits and one.position < last and one.position + one.bits > first]
-
-    def _pack_word(self, word: int, held: list[_Bits]) -> list[str]:
-        lines: list[str] = []
-        terms: list[str] = []
-        low = 0
-        for one in held:
-            read = self.layout.load(one.cell, f"cells + {one.offset}")
+    def _pieces(self, word: int) -> Iterator[_Piece | _Crossing]:
+        """What a word holds: pieces of up to 8 neighbouring bytes of the struct each, and cells that cross words."""
+        piece: _Piece | None = None
+        for one in self._by_word[word]:
             shift = one.position - word * WORD
-            if shift < 0:
-                terms.append(f"lshr({read} - {one.low}, {-shift})")
+            if shift < 0 or shift + one.bits > WORD:
+                if piece:
+                    yield piece
+                piece = None
+                yield _Crossing(one, word, self.layout)
                 continue
-            low += one.low << shift
-            terms.append(f"({read} << {shift})" if shift else read)
-        for i in range(0, len(terms), 4):
-            lines.append(f"w {'+=' if i else '='} " + " + ".join(terms[i : i + 4]))
-        value = f"w - {_signed(low)}" if low & _MASK else "w"
-        return [*lines, f"store64(words + {8 * word}, {value if terms else 0})"]
+            if piece is None or one.offset + self.layout.width(one.cell) > piece.offset + 8:
+                if piece:
+                    yield piece
+                piece = _Piece(one.offset, shift, self.layout.bytes)
+            piece.add(one, self.layout.width(one.cell))
+        if piece:
+            yield piece
 
-    def _unpack_word(self, word: int, held: list[_Bits]) -> list[str]:
-        lines = [f"w = load64(words + {8 * word})"]
-        for one in held:
-            shift = one.position - word * WORD
-            if shift < 0:
-                continue
-            value = f"lshr(w, {shift})" if shift else "w"
-            if shift + one.bits > WORD:
-                value = f"({value} | load64(words + {8 * word + 8}) << {WORD - shift})"
-            if shift + one.bits != WORD:
-                value = f"({value} & {_signed(one.mask)})"
-            lines.append(self._write(one, value))
-        if word == 0:
-            lines += [self._write(one, "0") for one in self.placed if not one.bits]
-        return lines
+    @cached_property
+    def _by_word(self) -> list[list[_Bits]]:
+        """The cells that have a bit in each word."""
+        held: list[list[_Bits]] = [[] for _ in range(self.words)]
+        for one in self.placed:
+            if one.bits:
+                for word in range(one.position // WORD, (one.position + one.bits - 1) // WORD + 1):
+                    held[word].append(one)
+        return held
 
-    def _write(self, one: _Bits, value: str) -> str:
-        return self.layout.store(one.cell, f"cells + {one.offset}", f"{value} + {one.low}" if one.low else value)
+    def _lift(self, one: _Bits) -> Iterator[str]:
+        """Lines that turn the low bits of a value back into the value, where its least is not 0."""
+        at = f"cells + {one.offset}"
+        if not one.bits:
+            yield self.layout.store(one.cell, at, str(one.low))
+        elif one.low:
+            bits = f"({self.layout.load(one.cell, at)} - {one.low} & {_signed(one.mask)})"
+            yield self.layout.store(one.cell, at, f"{bits} + {one.low}")
+
+
+class _Piece:
+    """Neighbouring cells within 8 bytes of the struct whose bits are neighbours in one word."""
+
+    def __init__(self, offset: int, shift: int, end: int) -> None:
+        self.offset, self.shift, self._end = offset, shift, end
+        self._mask = 0
+        self._bytes = 0
+
+    def add(self, one: _Bits, width: int) -> None:
+        """Take in the next cell."""
+        inside = one.offset - self.offset
+        self._mask |= one.mask << 8 * inside
+        self._bytes = inside + width
+
+    def gather(self) -> str:
+        """The bits of the cells, at their place in the word."""
+        back = max(0, self.offset + 8 - self._end)
+        bits = f"pext(load64(cells + {self.offset - back}), {_signed(self._mask << 8 * back)})"
+        return f"({bits} << {self.shift})" if self.shift else bits
+
+    def scatter(self) -> Iterator[str]:
+        """Lines that write the cells; they may write cells further on, which follow."""
+        bits = f"pdep(lshr(w, {self.shift}), {_signed(self._mask)})"
+        if self.offset + 8 <= self._end:
+            yield f"store64(cells + {self.offset}, {bits})"
+            return
+        yield f"v = {bits}"
+        done = 0
+        for width in (4, 2, 1):
+            if self._bytes - done >= width:
+                yield f"store{8 * width}(cells + {self.offset + done}, lshr(v, {8 * done}))"
+                done += width
+
+
+class _Crossing:
+    """The part in one word of a cell that lies in two."""
+
+    def __init__(self, one: _Bits, word: int, layout: CellLayout) -> None:
+        self._one, self._word, self._layout = one, word, layout
+        self._shift = one.position - word * WORD
+        self._at = f"cells + {one.offset}"
+
+    def gather(self) -> str:
+        """Its bits in this word."""
+        value = f"({self._layout.load(self._one.cell, self._at)} & {_signed(self._one.mask)})"
+        return f"({value} << {self._shift})" if self._shift > 0 else f"lshr({value}, {-self._shift})"
+
+    def scatter(self) -> Iterator[str]:
+        """A line that writes the cell, from the first of its words."""
+        if self._shift > 0:
+            rest = f"load64(words + {8 * self._word + 8}) << {WORD - self._shift}"
+            value = f"(lshr(w, {self._shift}) | {rest}) & {_signed(self._one.mask)}"
+            yield self._layout.store(self._one.cell, self._at, value)
 
 
 def _signed(number: int) -> int:

@@ -9,7 +9,7 @@ MAX_MASK_BITS = 63
 
 @dataclass(frozen=True)
 class Program:
-    """Dialect text with the functions `unpack`, `pack`, `check`, `expand` and, with symmetry, `canon`, and their sizes."""
+    """Dialect text of the functions `unpack`, `pack`, `check`, `expand` and, with symmetry, `canon`; and its sizes."""
 
     text: str
     words: int
@@ -23,7 +23,7 @@ class Program:
     witnesses: int
     covers: int
     symmetry: bool = False
-    constants: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
         if self.words < 1 or self.cell_bytes < 1 or self.max_out < 1:

@@ -7,6 +7,7 @@ what the outboxes hold. The states of a level, and so every figure, do not depen
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class NativeSearch:
         self._stats.deadlock_level = self._level
         return "deadlock"
 
-    def _expand_level(self) -> Stop | str | None:
+    def _expand_level(self) -> Stop | Literal["failed"] | None:
         """Expand a level; "failed" if a state of it ends the search, None if all of it is done."""
         items, portions = self._store.work(self._level)
         queue = deque(portions)

@@ -40,7 +40,7 @@ class NativeProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """The first violation of a property: the length of its shortest trace, and whether a transition fails, not a state."""
+    """The first violation of a property: the length of its trace, and whether a transition fails and not a state."""
 
     level: int
     on_step: bool

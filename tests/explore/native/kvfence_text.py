@@ -152,7 +152,8 @@ class Fields:
 
     @classmethod
     def of(cls, widths: list[int]) -> "Fields":
-        places, word, shift = [], 0, 0
+        places: list[tuple[int, int, int, int]] = []
+        word = shift = 0
         for offset, bits in enumerate(widths):
             if shift + bits > 64:
                 word, shift = word + 1, 0
@@ -201,7 +202,9 @@ def program(r: int, b: int, d: int, k: int, fence: int) -> Program:
 def initial(r: int, b: int, d: int, k: int) -> list[int]:
     """Return the packed initial state: every request waits, all blocks are free in order."""
     block, count = max(1, (b - 1).bit_length()), b.bit_length()
-    cells = [(2, 0)] * r + ([(k.bit_length(), 0)] + [(block, 0)] * k) * r + [(count, b)] + [(block, i) for i in range(b)]
+    cells = (
+        [(2, 0)] * r + ([(k.bit_length(), 0)] + [(block, 0)] * k) * r + [(count, b)] + [(block, i) for i in range(b)]
+    )
     cells += [(d.bit_length(), 0)] + [(b, 0)] * d + [(count, 0)] + [(d.bit_length(), 0), (block, 0)] * b
     fields = Fields.of([bits for bits, _ in cells])
     words = [0] * fields.words
@@ -235,7 +238,7 @@ def _decode(words: tuple[int, ...], r: int, b: int, d: int, k: int) -> State:
     places = Fields.of(_widths(r, b, d, k)).places
     cells = iter([words[word] >> shift & (1 << bits) - 1 for _, word, shift, bits in places])
     status = [next(cells) for _ in range(r)]
-    tables = []
+    tables: list[list[int]] = []
     for _ in range(r):
         n, row = next(cells), [next(cells) for _ in range(k)]
         tables.append(row[:n])

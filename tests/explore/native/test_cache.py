@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from fencepost.checker.explore.native import cache as cache_module
 from fencepost.checker.explore.native.cache import Cache, default_directory
 from fencepost.checker.explore.native.machine import Unit, build
@@ -30,7 +29,8 @@ def test_text_constants_and_exports_are_told_apart(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     build(UNITS, ["f"], cache)
     other = build([Unit("text", UNITS[0].text, {"K": 4})], ["f"], cache)
-    assert not other.cached and other.function("f")(5) == 20
+    assert not other.cached
+    assert other.function("f")(5) == 20
     assert not build([Unit("text", UNITS[0].text + "\n", {"K": 3})], ["f"], cache).cached
 
 
@@ -51,7 +51,8 @@ def test_a_damaged_file_is_built_again(tmp_path: Path, damage: str) -> None:
         }[damage]
     )
     library = build(UNITS, ["f"], Cache(tmp_path))
-    assert not library.cached and library.function("f")(5) == 15
+    assert not library.cached
+    assert library.function("f")(5) == 15
     assert path.read_bytes() == whole
 
 
@@ -69,7 +70,8 @@ def test_a_folder_that_cannot_be_used_is_said_once(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING):
         assert build(UNITS, ["f"], cache).function("f")(5) == 15
         assert build(UNITS, ["f"], cache).function("f")(5) == 15
-    assert len(caplog.records) == 1 and "is not kept on disk" in caplog.text
+    assert len(caplog.records) == 1
+    assert "is not kept on disk" in caplog.text
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +95,8 @@ def test_old_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def _build_many(folder: Path) -> bool:
     cache = Cache(folder)
     return all(
-        build([Unit("text", f"def f(a):\n    return a * {n}")], ["f"], cache).function("f")(2) == 2 * n for n in range(8)
+        build([Unit("text", f"def f(a):\n    return a * {n}")], ["f"], cache).function("f")(2) == 2 * n
+        for n in range(8)
     )
 
 

@@ -3,26 +3,27 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from fencepost.checker.explore.native import machine
 from fencepost.checker.explore.native.machine import DialectError, Unit, build, emit_ir
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 SMALL = st.integers(-1000, 1000)
 
 
 def in_python(text: str) -> dict[str, Callable[..., int]]:
     """Run dialect text as Python, with the intrinsics that need no memory."""
-    names: dict = {
-        "likely": lambda c: int(bool(c)),
-        "unlikely": lambda c: int(bool(c)),
-        "select": lambda c, a, b: a if c else b,
-        "lshr": lambda x, n: (x & (1 << 64) - 1) >> n,
-        "popcount": lambda x: (x & (1 << 64) - 1).bit_count(),
-        "inline": lambda f: f,
-        "noinline": lambda f: f,
-    }
+
+    def likely(c: int) -> int:
+        return int(bool(c))
+
+    def select(c: int, a: int, b: int) -> int:
+        return a if c else b
+
+    def popcount(x: int) -> int:
+        return (x & (1 << 64) - 1).bit_count()
+
+    names: dict[str, Callable[..., int]] = {"likely": likely, "select": select, "popcount": popcount}
     exec(text, names)
     return names
 
@@ -38,7 +39,7 @@ def expressions() -> st.SearchStrategy[str]:
     def larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         two = st.tuples(inner, inner)
         return st.one_of(
-            two.flatmap(lambda p: st.sampled_from("+ - & | ^".split()).map(lambda op: f"({p[0]} {op} {p[1]})")),
+            two.flatmap(lambda p: st.sampled_from(["+", "-", "&", "|", "^"]).map(lambda op: f"({p[0]} {op} {p[1]})")),
             inner.map(lambda e: f"({e} % 97 * 3)"),
             st.tuples(inner, st.sampled_from(["//", "%"]), st.sampled_from(["1", "3", "8", "10", "-5", "-8"])).map(
                 lambda p: f"({p[0]} {p[1]} {p[2]})"
@@ -46,9 +47,9 @@ def expressions() -> st.SearchStrategy[str]:
             two.map(lambda p: f"(({p[0]}) % 1009 << ({p[1]}) % 5)"),
             two.map(lambda p: f"({p[0]} >> ({p[1]}) % 64)"),
             st.tuples(st.sampled_from(["-", "~", "not ", "+"]), inner).map(lambda p: f"({p[0]}({p[1]}))"),
-            st.tuples(inner, st.sampled_from("< <= > >= == !=".split()), inner, st.sampled_from("< ==".split()), inner).map(
-                lambda p: f"({p[0]} {p[1]} {p[2]} {p[3]} {p[4]})"
-            ),
+            st.tuples(
+                inner, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), inner, st.sampled_from(["<", "=="]), inner
+            ).map(lambda p: f"({p[0]} {p[1]} {p[2]} {p[3]} {p[4]})"),
             st.tuples(inner, st.sampled_from(["and", "or"]), inner, st.sampled_from(["and", "or"]), inner).map(
                 lambda p: f"({p[0]} {p[1]} {p[2]} {p[3]} {p[4]})"
             ),
@@ -63,7 +64,9 @@ def expressions() -> st.SearchStrategy[str]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.lists(expressions(), min_size=6, max_size=6), st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=4, max_size=4))
+@given(
+    st.lists(expressions(), min_size=6, max_size=6), st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=4, max_size=4)
+)
 def test_expressions_are_those_of_python(texts: list[str], inputs: list[tuple[int, int, int]]) -> None:
     text = "\n".join(f"def f{i}(a, b, c):\n    return {e}" for i, e in enumerate(texts))
     expected = in_python(text)
@@ -90,7 +93,10 @@ def statements(depth: int, in_loop: bool) -> st.SearchStrategy[list[str]]:
     ).map(lambda line: [line])
     if in_loop:
         jumps = st.sampled_from(["break", "continue", "return x - z"])
-        simple = st.one_of(simple, st.tuples(st.sampled_from(["x > y", "z % 3 == 1"]), jumps).map(lambda p: [f"if {p[0]}:", f"    {p[1]}"]))
+        simple = st.one_of(
+            simple,
+            st.tuples(st.sampled_from(["x > y", "z % 3 == 1"]), jumps).map(lambda p: [f"if {p[0]}:", f"    {p[1]}"]),
+        )
     if depth == 0:
         return simple
     inner, looped = statements(depth - 1, in_loop), statements(depth - 1, True)
@@ -102,9 +108,11 @@ def statements(depth: int, in_loop: bool) -> st.SearchStrategy[list[str]]:
             lambda p: [f"if {p[0]}:", *indent(p[1]), f"elif {p[2]}:", *indent(p[3]), "else:", *indent(p[4])]
         ),
         st.tuples(ranges, looped).map(lambda p: [f"for i in range({p[0]}):", *indent(["y += i", *p[1]])]),
-        looped.map(lambda body: ["n = 5", "while n > 0:", *indent(["n -= 1", *body])]),
+        looped.map(lambda body: [f"n{depth} = 5", f"while n{depth} > 0:", *indent([f"n{depth} -= 1", *body])]),
     )
-    return st.lists(st.one_of(simple, compound), min_size=1, max_size=3).map(lambda parts: sum(parts, []))
+    return st.lists(st.one_of(simple, compound), min_size=1, max_size=3).map(
+        lambda parts: [line for part in parts for line in part]
+    )
 
 
 def indent(lines: Sequence[str]) -> list[str]:
@@ -160,7 +168,8 @@ def test_bits_are_gathered_and_scattered(mask: int, shifts: bool, monkeypatch: p
         gathered = sum((value >> place & 1) << index for index, place in enumerate(places))
         scattered = sum((value >> index & 1) << place for index, place in enumerate(places))
         found = build(
-            [Unit("text", "def f(a):\n    return pext(a, M)\ndef g(a):\n    return pdep(a, M)", {"M": mask})], ["f", "g"]
+            [Unit("text", "def f(a):\n    return pext(a, M)\ndef g(a):\n    return pdep(a, M)", {"M": mask})],
+            ["f", "g"],
         )
         assert found.function("f")(value) % (1 << 64) == gathered
         assert found.function("g")(value) % (1 << 64) == scattered

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-from fencepost.checker.explore.native.cache import Cache
 from fencepost.checker.explore.native.kernel import build_program
 from fencepost.checker.explore.native.program import Program
 from fencepost.checker.explore.native.search import NativeSearch
@@ -24,11 +23,16 @@ def check(cells, out, cover):
     return {error}
 """
 
-CACHE: Cache | None = None
-
 
 def toy(
-    expand: str, failed: str = "0", reached: str = "0", error: str = "0", canon: str | None = None, **sizes: int
+    expand: str,
+    failed: str = "0",
+    reached: str = "0",
+    error: str = "0",
+    canon: str | None = None,
+    *,
+    max_out: int = 8,
+    properties: int = 3,
 ) -> Program:
     """Return a program over the number x; `expand` is the body of a function that calls `go(ctx, action, next)`."""
     text = _NUMBER + _CHECK.format(failed=failed, reached=reached, error=error)
@@ -37,12 +41,21 @@ def toy(
     text += "".join(f"    {line}\n" for line in expand.strip("\n").splitlines())
     if canon is not None:
         text += f"def canon(cells, out):\n    x = load64(cells)\n    store64(out, {canon})\n"
-    defaults = {"max_out": 8, "actions": 2, "properties": 3, "witnesses": 2, "covers": 2}
-    return Program(text=text, words=1, cell_bytes=8, symmetry=canon is not None, **{**defaults, **sizes})
+    return Program(
+        text=text,
+        words=1,
+        cell_bytes=8,
+        max_out=max_out,
+        actions=2,
+        properties=properties,
+        witnesses=2,
+        covers=2,
+        symmetry=canon is not None,
+    )
 
 
 def search_of(program: Program, initial: Sequence[int] = (0,), threads: int = 1) -> NativeSearch:
-    return NativeSearch(program, build_program(program, CACHE), [[x] for x in initial], threads=threads)
+    return NativeSearch(program, build_program(program), [[x] for x in initial], threads=threads)
 
 
 def levels(successors: Callable[[int], Sequence[int]], initial: Sequence[int] = (0,)) -> list[set[int]]:
