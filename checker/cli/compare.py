@@ -30,7 +30,7 @@ def differences(model: Model, reduced: Result, full: Result) -> list[str]:
 
 
 def _counts(model: Model, reduced: Result, full: Result) -> list[str]:
-    """Whether as many classes were counted as the full search has; a search that stopped at a violation has no such count."""
+    """Whether as many classes were counted as the full search has; a search that stopped early has no such count."""
     few, many = reduced.figures.distinct, full.figures.distinct
     if not reduced.figures.symmetry or (reduced.violations and few > 0 and not _complete(reduced)):
         return []

@@ -49,7 +49,7 @@ def present(found: Target, result: Result, output: Output, start: float) -> None
 
 
 def _times(result: Result, start: float) -> None:
-    """How long it took and what memory it used; on standard error, so that reports compare line by line."""
+    """Time, memory, and which engine was done first; on standard error, so that reports compare line by line."""
     from ..report.words import seconds, size
 
     figures = result.figures
@@ -57,7 +57,8 @@ def _times(result: Result, start: float) -> None:
     each = ", ".join(
         f"{name} {seconds(amount)}" for name, amount in {"start": start, **spent}.items() if amount >= 0.005
     )
-    print(f"{seconds(since_start())} ({each}), peak memory {size(figures.peak_memory_bytes)}", file=sys.stderr)
+    memory = size(figures.peak_memory_bytes)
+    print(f"{seconds(since_start())} ({each}), peak memory {memory}, engine {result.engine}", file=sys.stderr)
 
 
 def commands(found: Target, result: Result, trace_out: Path | None) -> dict[str, str]:

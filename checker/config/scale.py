@@ -41,9 +41,7 @@ def sizes() -> Mapping[str, int]:
 def scaled(engine: Engine, release: str) -> list[Row]:
     """A row for every bound and switch of the KV spec that a config decides."""
     limit = sizes()
-    transfer = engine.transfer
-    remote = limit["prompt-tokens"] if transfer.loads else 0
-    rows = [
+    return [
         _own("requests", "no option says how many requests come"),
         _blocks(engine),
         _switch("async-scheduling", engine.async_scheduling),
@@ -56,13 +54,25 @@ def scaled(engine: Engine, release: str) -> list[Row]:
         _at_most("max-num-seqs", engine.running, limit["requests"], "no more requests than the model has"),
         _switch("enable-prefix-caching", engine.caching),
         _groups(engine),
+        *_transfer(engine),
+        _watermark(engine, release),
+        _switch("scheduler-reserve-full-isl", engine.whole),
+        _own("aborts", "clients may disconnect at any time"),
+        _own("empty-steps", "steps without tokens come back at once"),
+        _own(
+            "reset-running", "reset_prefix_cache(reset_running_requests=True) is called by an operator, not by a config"
+        ),
+    ]
+
+
+def _transfer(engine: Engine) -> list[Row]:
+    """The role, and how much of a prompt loads bring: all of it, or nothing where no load is unordered."""
+    transfer = engine.transfer
+    remote = sizes()["prompt-tokens"] if transfer.loads else 0
+    words = _role_words(engine)
+    return [
         Row(
-            name="kv-role",
-            model=transfer.role,
-            config=_role_words(engine),
-            source=transfer.place,
-            how="taken",
-            why=transfer.role_why,
+            name="kv-role", model=transfer.role, config=words, source=transfer.place, how="taken", why=transfer.role_why
         ),
         Row(
             name="remote-tokens",
@@ -72,15 +82,7 @@ def scaled(engine: Engine, release: str) -> list[Row]:
             how="derived",
             why=transfer.loads_why,
         ),
-        _watermark(engine, release),
-        _switch("scheduler-reserve-full-isl", engine.whole),
-        _own("aborts", "clients may disconnect at any time"),
-        _own("empty-steps", "steps without tokens come back at once"),
-        _own(
-            "reset-running", "reset_prefix_cache(reset_running_requests=True) is called by an operator, not by a config"
-        ),
     ]
-    return rows
 
 
 def _role_words(engine: Engine) -> str:

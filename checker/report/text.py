@@ -151,7 +151,7 @@ def coverage(out: Console, shown: Shown) -> None:
     states = "states up to symmetry" if figures.symmetry else "states"
     out.print(
         f"{number(figures.distinct)} distinct {states}, {number(figures.generated)} transitions, "
-        f"depth {figures.depth}, {count(figures.deadlocks, 'deadlock')}; engine {result.engine}"
+        f"depth {figures.depth}, {count(figures.deadlocks, 'deadlock')}"
     )
     table = _table()
     for status, word in LISTED:

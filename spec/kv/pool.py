@@ -81,7 +81,12 @@ def free_table(s, r):
             s.free.append(b)
 
 
-def free_parked(s):
+def can_drain(s):
+    """Whether the oldest parked entry has no step left to wait for."""
+    return len(s.entries) > 0 and s.entries[0].fence == 0
+
+
+def drain_entry(s):
     """Return the oldest parked entry, like the immediate free that it replaces (_drain_deferred_frees)."""
     size = s.entries[0].size
     for i in range(size):
@@ -125,9 +130,9 @@ def drain(s):
     for i in range(len(s.entries)):
         s.entries[i].fence -= 1
     for _ in range(ENTRIES):
-        if len(s.entries) == 0 or s.entries[0].fence > 0:
+        if not can_drain(s):
             break
-        free_parked(s)
+        drain_entry(s)
 
 
 def take(s, r):

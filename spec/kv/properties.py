@@ -7,7 +7,7 @@ from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, R
 from .cache import expects, stands_for
 from .output import kept
 from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
-from .scheduler import fits, fresh_hits
+from .scheduler import can_admit, fresh_hits
 from .state import Error, Job, Status
 
 
@@ -94,8 +94,10 @@ def row_reversed(s, t, r):
 
 
 def pair_reversed(s, t, a, b):
-    """Whether of two freed blocks of one table the later one is reused first."""
+    """Whether of two freed blocks of one table the later one is reused first; a shared one came back with another."""
     if not freed(s, t, a) or not freed(s, t, b) or early(s, t, a) != early(s, t, b):
+        return True
+    if s.refs[a] > 1 or s.refs[b] > 1:
         return True
     return position(t, b) < position(t, a)
 
@@ -294,7 +296,7 @@ def moves(s):
     if s.status[r] == Status.LOADING:
         return True
     hits = fresh_hits(s, r)
-    return fits(s, r, hits, s.computed[r] + hits * BLOCK_SIZE + 1, s.remote[r])
+    return can_admit(s, r, hits, s.computed[r] + hits * BLOCK_SIZE + 1, s.remote[r])
 
 
 @always

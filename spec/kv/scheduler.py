@@ -76,9 +76,7 @@ def scan_running(s):
         if tokens > 0:
             if not make_room(s, r, tokens):
                 break
-            grow_table(s, r, s.computed[r] + tokens)
-            hash_blocks(s, r, s.computed[r] + tokens)
-            plan(s, r, tokens)
+            grow(s, r, tokens)
             left -= tokens
         at += 1  # noqa: SIM113
     return left
@@ -93,15 +91,22 @@ def wanted(s, r, left):
     return max(0, min(left, s.prompt[r] + s.known[r] + s.places[r] - s.computed[r]))
 
 
-def lacking(s, r, tokens):
-    """Blocks that the request still lacks for its computed and so many more tokens."""
-    return max(0, blocks_for(s.computed[r] + tokens) - len(s.table[r]))
+def can_grow(s, r, tokens):
+    """Whether the blocks that so many more tokens need are free."""
+    return blocks_for(s.computed[r] + tokens) - len(s.table[r]) <= len(s.free)
+
+
+def grow(s, r, tokens):
+    """Give a running request blocks for so many tokens, and put it into the step."""
+    grow_table(s, r, s.computed[r] + tokens)
+    hash_blocks(s, r, s.computed[r] + tokens)
+    plan(s, r, tokens)
 
 
 def make_room(s, r, tokens):
     """Preempt from the end of the running list until the tokens fit; false where refused, or where the request went."""
     for _ in range(REQUESTS):
-        if lacking(s, r, tokens) <= len(s.free):
+        if can_grow(s, r, tokens):
             return True
         victim = s.running[len(s.running) - 1]
         if not can_preempt(s, victim):
@@ -165,7 +170,7 @@ def sweep_ended(s):
 
 
 def scan_waiting(s, budget):
-    """Admit waiting requests while budget, room and blocks last; returns whether a load moved on.
+    """Admit waiting requests while budget, room and blocks last; returns whether a load or a queue moved on.
 
     First the queue `holding` (0.33: who holds blocks; earlier: who was skipped before), then `waiting`.
     Requests that cannot go on yet keep their places; an admission that does not fit ends the scan.
@@ -179,48 +184,59 @@ def scan_waiting(s, budget):
             break
         first = held < len(s.holding)
         r = s.holding[held] if first else s.waiting[waits]
-        if s.status[r] == Status.LOADING and s.job[r] == Job.REPORTED:
+        if can_promote(s, r):
             promote(s, r)
             moved = True
-        if s.status[r] == Status.LOADING:
-            held += 1
-        elif drains(s, r):
-            if first:
-                held += 1
-            elif QUEUES == "holding":
-                waits += 1
-            else:
-                s.waiting.remove_at(waits)
-                s.holding.append(r)
-                held += 1
-                moved = True
-        else:
-            hits = fresh_hits(s, r)
-            ahead = s.computed[r] + hits * BLOCK_SIZE
-            loaded = external(s, r, ahead)
-            tokens = 0 if loaded > 0 else min(left, s.prompt[r] + s.known[r] - ahead)
-            if PIN_FIRST == "yes":
-                pin_hits(s, r, hits)
-            if not fits(s, r, hits, ahead + loaded + tokens, loaded > 0):
+        if not blocked(s, r):
+            used = try_admit(s, r, left)
+            if used < 0:
                 break
-            if first:
-                s.holding.remove_at(held)
-            else:
-                s.waiting.remove_at(waits)
-            adopt(s, r, hits)
-            grow_table(s, r, ahead + loaded + tokens)
-            if s.error != Error.NONE:
-                return True
-            s.computed[r] = ahead + loaded
-            s.remote[r] = False
-            if loaded > 0:
-                start_load(s, r)
+            left -= used
+            if used == 0:
                 held += 1
                 moved = True
-            else:
-                admit(s, r, tokens)
-                left -= tokens
-    return moved
+        elif first:
+            held += 1
+        elif QUEUES == "holding":
+            waits += 1
+        else:
+            s.waiting.remove_at(waits)
+            s.holding.append(r)
+            held += 1
+            moved = True
+    return moved or s.error != Error.NONE
+
+
+def blocked(s, r):
+    """Whether a request cannot go on yet: its load is not complete, or its old output is still to come."""
+    return s.status[r] == Status.LOADING or drains(s, r)
+
+
+def try_admit(s, r, left):
+    """Admit a request if it fits; returns the tokens it got, 0 where a load was started, -1 where it did not fit."""
+    hits = fresh_hits(s, r)
+    ahead = s.computed[r] + hits * BLOCK_SIZE
+    loaded = external(s, r, ahead)
+    tokens = 0 if loaded > 0 else min(left, s.prompt[r] + s.known[r] - ahead)
+    if PIN_FIRST == "yes":
+        pin_hits(s, r, hits)
+    if not can_admit(s, r, hits, ahead + loaded + tokens, loaded > 0):
+        return -1
+    if r in s.holding:
+        s.holding.remove(r)
+    else:
+        s.waiting.remove(r)
+    adopt(s, r, hits)
+    grow_table(s, r, ahead + loaded + tokens)
+    if s.error != Error.NONE:
+        return -1
+    s.computed[r] = ahead + loaded
+    s.remote[r] = False
+    if loaded > 0:
+        start_load(s, r)
+    else:
+        admit(s, r, tokens)
+    return tokens
 
 
 def drains(s, r):
@@ -238,7 +254,7 @@ def external(s, r, ahead):
     return max(0, min(s.prompt[r], REMOTE) - ahead) if s.remote[r] else 0
 
 
-def fits(s, r, hits, tokens, loading):
+def can_admit(s, r, hits, tokens, loading):
     """Whether an admission fits: all known tokens where configured so, and these tokens beside the reservation."""
     idle = 0
     if COUNTS_HITS == "no" and PIN_FIRST == "no":
@@ -280,6 +296,11 @@ def start_load(s, r):
     s.job[r] = Job.MOVING
     s.prefilling[r] = True
     s.holding.append(r)
+
+
+def can_promote(s, r):
+    """Whether a request's load was reported."""
+    return s.status[r] == Status.LOADING and s.job[r] == Job.REPORTED
 
 
 def promote(s, r):

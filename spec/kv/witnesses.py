@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lang import reachable
-from .bounds import ABORTS, BUDGET, CACHING, GROUPS, LOADS, PROMPT, REQUESTS, STEPS
+from .bounds import ABORTS, ASYNC, BUDGET, CACHING, GROUPS, LOADS, PROMPT, REQUESTS, STEPS
 from .pool import gate, in_flight
 from .properties import live
 from .state import Job, Status
@@ -11,8 +11,8 @@ from .state import Job, Status
 
 @reachable
 def pool_runs_full(s):
-    """Every block is in use while a request waits."""
-    return len(s.free) == 0 and len(s.waiting) > 0
+    """Every block is in use."""
+    return len(s.free) == 0
 
 
 @reachable(when=lambda: STEPS > 1)
@@ -39,18 +39,16 @@ def a_load_lands_while_a_step_is_in_flight(s):
     return len(s.flight) > 0 and any(s.job[r] == Job.LANDED for r in range(REQUESTS))
 
 
-@reachable
+@reachable(when=lambda: STEPS > 1 and ASYNC == 1)
 def a_step_runs_ahead(s):
     """A step was scheduled behind one that is not processed, for the same request."""
-    return any(in_flight(s, r, 0, len(s.flight)) > 1 for r in range(REQUESTS)) or STEPS == 1
+    return any(in_flight(s, r, 0, len(s.flight)) > 1 for r in range(REQUESTS))
 
 
-@reachable
+@reachable(when=lambda: ABORTS == 1 or (STEPS > 1 and ASYNC == 1))
 def a_request_ends_in_flight(s):
     """A request has ended and a step in flight still names it."""
-    return any(s.status[r] == Status.ENDED and in_flight(s, r, 0, len(s.flight)) > 0 for r in range(REQUESTS)) or (
-        STEPS == 1 and ABORTS == 0
-    )
+    return any(s.status[r] == Status.ENDED and in_flight(s, r, 0, len(s.flight)) > 0 for r in range(REQUESTS))
 
 
 @reachable(when=lambda: ABORTS == 1)

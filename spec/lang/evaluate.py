@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from .bind import Arguments, BoundSpec, Property, Rule
 from .domain import Domain
-from .evaluate_base import Obligation
+from .evaluate_base import Obligation, UnboundedLoop
 from .evaluate_memory import literal
 from .evaluate_statements import Run
 from .layout import leaves
@@ -79,4 +79,4 @@ class Evaluator(Generic[V]):
         return value, tuple(run.obligations)
 
 
-__all__ = ["Evaluator", "Obligation", "Outcome"]
+__all__ = ["Evaluator", "Obligation", "Outcome", "UnboundedLoop"]

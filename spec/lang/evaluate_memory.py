@@ -76,12 +76,19 @@ class Memory(Generic[V]):
         del log[mark:]
         return {at: value for at, value in written.items() if value is not cells[at]}
 
-    def merge(self, paths: Sequence[tuple[V, Delta]], default: Delta) -> None:
-        """Write the cells of the first path whose condition holds, else those of the default."""
+    def release(self, first: int, mark: int) -> None:
+        """Drop the cells from `first` on, and what the log says of them since it had `mark` entries."""
+        del self.cells[first:]
+        self.log[mark:] = [entry for entry in self.log[mark:] if entry[0] < first]
+
+    def merge(self, paths: Sequence[tuple[V, Delta]], default: Delta, last: int | None = None) -> None:
+        """Write the cells (up to `last`) of the first path whose condition holds, else those of the default."""
         touched = dict.fromkeys(default)
         for _, delta in paths:
             touched.update(dict.fromkeys(delta))
         for at in touched:
+            if last is not None and at > last:
+                continue
             base = self.cells[at]
             value = default.get(at, base)
             for condition, delta in reversed(paths):

@@ -56,17 +56,18 @@ class Run(Expressions[V]):
 
     def function(self, function: t.Function, arguments: Sequence[V | Location]) -> V | None:
         """Evaluate a call; `arguments` are those behind the states of an action or property."""
-        outer, level = self.frame, self._open()
+        outer, level, mark = self.frame, self._open(), len(self.memory.log)
         frame = self.frame = Frame[V](level, self.memory.allocate([None]))
         names = [name for name, _ in function.parameters]
         for name, argument in zip(names[len(names) - len(arguments) :], arguments, strict=True):
             self._bind(name, argument)
-        left = self._close(self._block(function.body))
+        left = self._close(self._block(function.body), frame.result)
         self.aborted = self.aborted or left.over
         self.frame = outer
+        result: V | None = self.memory.cells[frame.result]
+        self.memory.release(frame.result, mark)
         if function.returns is None:
             return None
-        result: V | None = self.memory.cells[frame.result]
         return self._nothing(function.returns) if result is None else result
 
     def _nothing(self, kind: Any) -> V:
@@ -88,15 +89,15 @@ class Run(Expressions[V]):
         self.scopes.append(Scope(level, len(self.memory.log), len(self.conditions)))
         return level
 
-    def _close(self, left: Left[V]) -> Left[V]:
-        """Merge the ways out of the innermost scope; returns how outer ones were left."""
+    def _close(self, left: Left[V], last: int | None = None) -> Left[V]:
+        """Merge the ways out of the innermost scope, cells up to `last`; returns how outer ones were left."""
         scope, memory = self.scopes.pop(), self.memory
         if scope.exits and not (len(scope.exits) == 1 and self.surely(scope.exits[0][0])):
             rest = memory.take_back(scope.mark)
             if left.over:
-                memory.merge(scope.exits[:-1], scope.exits[-1][1])
+                memory.merge(scope.exits[:-1], scope.exits[-1][1], last)
             else:
-                memory.merge(scope.exits, rest)
+                memory.merge(scope.exits, rest, last)
         if scope.exits:
             self.aborted = False
         gone = {level: condition for level, condition in left.gone.items() if level != scope.level}

@@ -1,8 +1,9 @@
 """The Markdown files of this folder hold commands with their whole output; here they are run and compared.
 
-Text in a block marked `console`: a line that begins with `$ ` is a command, and what follows is what it prints. `$ echo $?`
-stands for the exit code of the command before. Commands run in one folder a file, with a copy of `specs/`. Spaces at the
-ends of lines do not count. To write the outputs anew: `GOLDEN=write pytest tests/cli/test_golden.py`, then read the diff.
+Text in a block marked `console`: a line that begins with `$ ` is a command, and what follows is what it prints.
+`$ echo $?` stands for the exit code of the command before. Commands run in one folder a file, with a copy of `specs/`.
+Spaces at the ends of lines do not count. To write the outputs anew: `GOLDEN=write pytest tests/cli/test_golden.py`,
+then read the diff.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def transcript(block: str, folder: Path, env: dict[str, str]) -> str:
 
 
 def run(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
-    """Exit code and output of a command: here if it is plain (a start of Python each would take minutes), else in a shell."""
+    """Exit code and output of a command: here if it is plain (to start Python takes long), else in a shell."""
     words = shlex.split(command)
     merged = words[-1] == "2>&1"
     words = words[:-1] if merged else words

@@ -18,12 +18,13 @@ MOST_FACTS = 48
 class Term:
     """A constant, a variable or an operation; `sort` is number, truth or set."""
 
-    __slots__ = ("args", "core", "facts", "high", "low", "op", "sort", "value")
+    __slots__ = ("args", "core", "facts", "high", "low", "op", "opposite", "sort", "value")
 
     def __init__(self, op: str, sort: str, args: tuple[Term, ...], value: Any, low: int, high: int) -> None:
         self.op, self.sort, self.args, self.value, self.low, self.high = op, sort, args, value, low, high
         self.core = args[0] if op == "within" else self
         self.facts: frozenset[Term] = frozenset((self,))
+        self.opposite: Term | None = None
 
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.args))
@@ -240,9 +241,12 @@ class Terms(Domain[Term]):
         return self.yes if value else self.no
 
     def negation(self, value: Term) -> Term:
-        if value.op == "constant":
-            return self.no if value.value else self.yes
-        return value.args[0] if value.op == "not" else self._make("not", "truth", (value,), None, 0, 1)
+        if value.opposite is None:
+            if value.op == "constant":
+                return self.no if value.value else self.yes
+            value.opposite = self._make("not", "truth", (value,), None, 0, 1)
+            value.opposite.opposite = value
+        return value.opposite
 
     def both(self, left: Term, right: Term) -> Term:
         for one, other in ((left, right), (right, left)):
@@ -254,7 +258,8 @@ class Terms(Domain[Term]):
                 shorter = self._resolve(one.args[0], other)
                 if shorter is not None:
                     return shorter
-        if any(self.negation(fact) in left.facts for fact in right.facts):
+        few, many = sorted((left.facts, right.facts), key=len)
+        if any(fact.opposite in many for fact in few):
             return self.no
         facts = left.facts | right.facts
         made = self.made.get(("and", facts))

@@ -21,6 +21,7 @@ def orbit(symmetry: Symmetry, sizes: dict[str, int], state: State) -> set[State]
     return {symmetry.permute(state, to) for to in all_permutations(sizes)}
 
 
+@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_canonical_form_is_one_relabelling_and_the_same_for_all(case: tuple[Shape, dict[str, int], State]) -> None:
     shape, sizes, state = case
@@ -31,6 +32,7 @@ def test_canonical_form_is_one_relabelling_and_the_same_for_all(case: tuple[Shap
     assert {symmetry.canonical(other) for other in everything} == {canonical}
 
 
+@settings(max_examples=50, deadline=None)
 @given(cases(), st.data())
 def test_permutations_compose_and_can_be_undone(case: tuple[Shape, dict[str, int], State], data: st.DataObject) -> None:
     shape, sizes, state = case
@@ -44,6 +46,7 @@ def test_permutations_compose_and_can_be_undone(case: tuple[Shape, dict[str, int
     assert symmetry.permute(moved, back) == state
 
 
+@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_an_index_that_is_not_reduced_is_left_alone(case: tuple[Shape, dict[str, int], State]) -> None:
     shape, sizes, state = case
@@ -133,7 +136,7 @@ def test_kvfence_medium_has_13738_canonical_states() -> None:
     assert len(reachable(bound, symmetry.canonical)) == 13_738
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(3, 8), st.integers(0, 3))
 def test_many_interchangeable_members_take_no_time(members: int, busy: int) -> None:
     shape = record(held=ArrayShape(members, SeqShape(2, member("blocks", members)), "requests"))

@@ -27,6 +27,8 @@ SHARD_WORDS = 16
 ITEM_SHARD, ITEM_FROM, ITEM_TO = range(3)
 ITEM_WORDS = 3
 
+_BOX_BYTES = 1 << 16
+
 SEARCHING, LOOKING_UP, EDGES_ONLY = range(3)
 TARGETS = ("property", "witness", "check-error", "deadlock", "step", "action-error")
 
@@ -347,7 +349,7 @@ def cell_bytes(program: Program) -> int:
 
 def box_states(program: Program) -> int:
     """Return how many states an outbox takes."""
-    return max(4096, 4 * program.max_out)
+    return max(_BOX_BYTES // (8 * program.words), 256, 4 * program.max_out)
 
 
 def fills_at(program: Program) -> int:
@@ -385,7 +387,7 @@ def _kernel_constants(program: Program) -> dict[str, int]:
         "BOX": box_states(program),
         "BOX_LIMIT": box_states(program) - program.max_out - 1,
         "FILLS": fills_at(program),
-        "AHEAD": 16,
+        "AHEAD": 32,
         "HASH": 0x9E3779B97F4A7C15,
     }
 

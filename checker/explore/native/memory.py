@@ -3,16 +3,25 @@
 import ctypes
 import mmap
 import os
+from contextlib import suppress
 
 PAGE = mmap.PAGESIZE
+_POPULATE: int = getattr(mmap, "MAP_POPULATE", 0)
+_LARGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
 class Block:
-    """A block of zeroed memory with a fixed address until it grows."""
+    """A block of zeroed memory with a fixed address until it grows.
 
-    def __init__(self, size: int) -> None:
+    `at_once` provides all of its pages now, which is cheaper if all will be used soon; `large_pages` asks for them.
+    """
+
+    def __init__(self, size: int, *, at_once: bool = False, large_pages: bool = False) -> None:
         self.size = -(-size // PAGE) * PAGE
-        self._map = _reserve(self.size)
+        self._map = _reserve(self.size, _POPULATE if at_once else 0)
+        if large_pages and _LARGE_PAGES is not None:
+            with suppress(OSError):
+                self._map.madvise(_LARGE_PAGES)
         self.address = _address(self._map)
 
     def grow(self, size: int) -> None:
@@ -33,9 +42,9 @@ class Block:
         self.address = 0
 
 
-def _reserve(size: int) -> mmap.mmap:
+def _reserve(size: int, more: int = 0) -> mmap.mmap:
     try:
-        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | more)
     except OSError as error:
         raise MemoryError(f"{size} bytes are not to be had") from error
 

@@ -78,7 +78,7 @@ class Store:
         for shard in np.flatnonzero(wanted > self._bits):
             if wanted[shard] > _MAX_BITS:
                 raise MemoryError("a shard holds at most 2**31 states")
-            table = Block(4 << int(wanted[shard]))
+            table = Block(4 << int(wanted[shard]), at_once=True)
             self._old.append(self._tables[shard])
             self._tables[shard] = table
             self.directory[shard, kernel.NEW_TABLE] = table.address

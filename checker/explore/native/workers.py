@@ -25,7 +25,7 @@ class Workers:
         self.covers = np.zeros((threads, 2, program.covers // 64 * 64 + 64), np.uint8)
         self.addresses: Ints = self.contexts.ctypes.data + np.arange(threads) * self.contexts.strides[0]
         box_bytes = SHARDS * kernel.box_states(program) * 8 * program.words
-        self._boxes = [Block(box_bytes) for _ in range(threads)]
+        self._boxes = [Block(box_bytes, large_pages=True) for _ in range(threads)]
         self._scratch = [Block(kernel.scratch_bytes(program)) for _ in range(threads)]
         for number in range(threads):
             context = self.contexts[number]

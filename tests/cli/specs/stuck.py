@@ -1,6 +1,6 @@
 """Two locks that are taken in either order."""
 
-from fencepost.spec.lang import Array, Index, Maybe, action, always, implies, reachable, require, state
+from fencepost.spec.lang import Array, Index, Maybe, action, always, reachable, require, state
 
 LOCKS = Index("locks", default=2)
 PEOPLE = Index("people", default=2, letters=True)

@@ -42,7 +42,7 @@ def check(canonical: Canonical, symmetry: Symmetry, sizes: dict[str, int], state
     assert {canonical(other) for other in everything} == {found}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(cases(), st.data())
 def test_canonical_form_is_one_relabelling_and_the_same_for_all(
     case: tuple[Shape, dict[str, int], State], data: st.DataObject
@@ -55,7 +55,7 @@ def test_canonical_form_is_one_relabelling_and_the_same_for_all(
         check(canonical, symmetry, sizes, state)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(cases())
 def test_an_index_that_is_not_reduced_is_left_alone(case: tuple[Shape, dict[str, int], State]) -> None:
     shape, sizes, state = case

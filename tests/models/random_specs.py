@@ -66,6 +66,8 @@ def start(s, flip: Bool):
         s.free.append(b)
     s.on = flip
     s.entries.grow().n = 1
+    s.nums.append(2)
+    s.one.who = 1
 
 
 '''
@@ -137,34 +139,60 @@ class Writer:
             lambda: f"-{self.num(d)}",
             lambda: f"int({self.cond(d)})",
             lambda: f"({self.num(d)} if {self.cond(d)} else {self.num(d)})",
-            lambda: f"{s}.level[{self.num(d)}]",
-            lambda: f"{s}.nums[{self.num(d)}]",
-            lambda: f"{s}.entries[{self.num(d)}].n",
+            lambda: f"{s}.level[{self.at(d, 'level')}]",
+            lambda: self.element(d, f"{s}.nums", "", self.at(d, "nums"), "0"),
+            lambda: self.element(d, f"{s}.entries", ".n", self.at(d, "entries"), "-1"),
             lambda: f"{s}.status[{self.member(d, 'req')}]",
-            lambda: f"{s}.maybe",
+            lambda: f"{s}.maybe" if self.chance(20) else f"(0 if {s}.maybe is None else {s}.maybe)",
             lambda: f"sum({self.generated(d, 'num')})",
             lambda: f"sum({self.generated(d, 'cond')})",
             *([lambda: f"{s}.nums.{self.choose('pop_front', 'pop_back')}()"] if self.may_change(c, "nums") else []),
             *[lambda h=h: self.call(d, h) for h in self.helpers if h[1] == "num" and c.acts],
         )
 
+    def at(self, c: Scope, of: str) -> str:
+        """A position in a sequence or array, mostly one that exists."""
+        if self.chance(15):
+            return self.num(c)
+        known = {"level": "STEPS", "nums": "2", "entries": "1", "free": "2"}[of]
+        return self.choose("0", f"{self.num(c)} % {known}")
+
+    def element(self, c: Scope, sequence: str, part: str, at: str, instead: str) -> str:
+        """An element of a sequence, mostly only if there is one."""
+        taken = f"{sequence}[{at}]{part}"
+        if self.chance(15) or "pop" in taken:
+            return taken
+        return f"({taken} if len({sequence}) > {at} else {instead})"
+
+    def within(self, c: Scope, low: int, high: int) -> str:
+        """A number, mostly one in a range."""
+        if self.chance(15):
+            return self.num(c)
+        return self.choose(f"max({low}, min({high}, {self.num(c)}))", f"{self.num(c)} % {high + 1}", str(high), "0")
+
     def member(self, c: Scope, kind: str) -> str:
         """A member of an index, or what may be one or None."""
         s = c.root
         names = c.of(kind) * 4
-        names += [f"{e}.{'block' if kind == 'blk' else 'who'}" for e in c.of("entry")]
-        names += [f"{s}.one.{'block' if kind == 'blk' else 'who'}"]
+        if kind == "blk":
+            names += [f"{s}.one.block", *(f"{e}.block" for e in c.of("entry"))]
+        elif self.chance(10) or not names:
+            names += [f"{s}.one.who", *(f"{e}.who" for e in c.of("entry"))]
         if c.depth > 3:
             return self.choose(*names)
         d = c.inner()
         makers: list[str | Callable[[], str]] = [*names]
         if kind == "blk":
-            makers += [lambda: f"{s}.free[{self.num(d)}]", lambda: f"{s}.entries[{self.num(d)}].block"]
-            makers += [lambda: f"{s}.table[{self.member(d, 'req')}][{self.choose('0', '1')}]"]
+            some = f"{s}.one.block"
+            makers += [lambda: self.element(d, f"{s}.free", "", self.at(d, "free"), some)]
+            makers += [lambda: self.element(d, f"{s}.entries", ".block", self.at(d, "entries"), some)]
+            makers += [lambda: self.element(d, f"{s}.table[{self.member(d, 'req')}]", "", "0", some)]
             if self.may_change(c, "free"):
                 makers += [lambda: f"{s}.free.{self.choose('pop_front', 'pop_back')}()"]
         else:
-            makers += [lambda: f"{s}.owner[{self.member(d, 'blk')}]", lambda: f"{s}.entries[{self.num(d)}].who"]
+            pass
+        if kind == "req" and self.chance(10):
+            makers += [lambda: f"{s}.owner[{self.member(d, 'blk')}]", lambda: f"{s}.entries[{self.at(d, 'entries')}].who"]
         if self.chance(15):
             makers += [lambda: f"({self.member(d, kind)} if {self.cond(d)} else {self.member(d, kind)})"]
         if self.chance(3):
@@ -328,7 +356,20 @@ class Writer:
             return [self.call(c, self.pick(self.helpers))]  # pyright: ignore[reportArgumentType]
         if option == 17:
             return self.augmented(c)
-        return [self.change(c)]
+        return self.guarded(c, self.change(c))
+
+    def guarded(self, c: Scope, line: str) -> list[str]:
+        """A change under a condition that mostly makes it possible."""
+        what, _, call = line.partition("(")
+        sequence, _, method = what.rpartition(".")
+        if not sequence.startswith(("s.free", "s.nums", "s.entries", "s.sets")) or "(" in sequence or self.chance(10):
+            return [line]
+        capacity = 3 if sequence == "s.free" else 2
+        if method in ("append", "push_front", "insert", "grow"):
+            return [f"if len({sequence}) < {capacity}:", f"    {line}"]
+        if method == "remove" and "pop" not in call:
+            return [f"if {call[:-1]} in {sequence}:", f"    {line}"]
+        return [f"if len({sequence}) > {self.choose('0', '1')}:", f"    {line}"]
 
     def branch(self, c: Scope) -> list[str]:
         """An if, perhaps with elif and else."""
@@ -356,7 +397,7 @@ class Writer:
         kind = str(self.pick(("num", "num", "blk", "req", "bool", "set_blk", "entry", "found")))
         if kind == "entry":
             name = self.name("p")
-            place = self.choose("s.one", "s.entries[0]", lambda: f"s.entries[{self.num(c)}]")
+            place = self.choose("s.one", "s.entries[0]", lambda: f"s.entries[{self.at(c, 'entries')}]")
             c.names.setdefault("entry", []).append(name)
             return [f"{name} = {place}"]
         if kind == "found":
@@ -377,23 +418,23 @@ class Writer:
     def assignment(self, c: Scope) -> str:
         """An assignment to a part of the state."""
         return self.choose(
-            lambda: f"s.n = {self.num(c)}",
+            lambda: f"s.n = {self.within(c, -2, 5)}",
             lambda: f"s.on = {self.cond(c)}",
-            lambda: f"s.kind = {self.choose('Kind.IDLE', 'Kind.DONE', lambda: self.num(c))}",
-            lambda: f"s.maybe = {self.choose('None', lambda: self.num(c), '(None if s.on else s.n)')}",
-            lambda: f"s.status[{self.member(c, 'req')}] = {self.num(c)}",
+            lambda: f"s.kind = {self.choose('Kind.IDLE', 'Kind.DONE', lambda: self.within(c, 0, 2))}",
+            lambda: f"s.maybe = {self.choose('None', lambda: self.within(c, 0, 3), '(None if s.on else s.n)')}",
+            lambda: f"s.status[{self.member(c, 'req')}] = {self.within(c, 0, 2)}",
             lambda: f"s.owner[{self.member(c, 'blk')}] = {self.maybe(c, 'req')}",
             lambda: f"s.grid[{self.member(c, 'req')}][{self.member(c, 'blk')}] = {self.cond(c)}",
-            lambda: f"s.level[{self.num(c)}] = {self.num(c)}",
-            lambda: f"s.nums[{self.num(c)}] = {self.num(c)}",
+            lambda: f"s.level[{self.at(c, 'level')}] = {self.within(c, 0, 3)}",
+            lambda: f"s.nums[{self.at(c, 'nums')}] = {self.within(c, -1, 2)}",
             lambda: f"s.one.block = {self.member(c, 'blk')}",
             lambda: f"s.one.who = {self.maybe(c, 'req')}",
             lambda: f"s.busy = {self.set(c, 'blk')}",
             lambda: f"s.one.held = {self.set(c, 'blk')}",
             lambda: f"s.asked = {self.set(c, 'req')}",
             lambda: "s.one = s.entries[0]",
-            lambda: f"s.entries[{self.num(c)}] = s.one",
-            *[lambda e=e: f"{e}.n = {self.num(c)}" for e in c.of("entry")],
+            lambda: f"s.entries[{self.at(c, 'entries')}] = s.one",
+            *[lambda e=e: f"{e}.n = {self.within(c, -2, 3)}" for e in c.of("entry")],
             *[lambda e=e: f"{e}.held = {self.set(c, 'blk')}" for e in c.of("entry")],
         )
 
@@ -404,7 +445,7 @@ class Writer:
             self.choose(
                 lambda: f"{self.choose(*targets)} {self.choose('+=', '-=', '*=')} {self.num(c)}",
                 lambda: f"{self.choose(*targets)} {self.choose('//=', '%=')} {self.choose('2', '3', 'STEPS')}",
-                lambda: f"s.level[{self.num(c)}] += {self.num(c)}",
+                lambda: f"s.level[{self.at(c, 'level')}] += {self.num(c)}",
                 lambda: f"s.status[{self.member(c, 'req')}] += {self.num(c)}",
                 lambda: f"{self.choose('s.busy', 's.late', 's.one.held')} {self.choose('|=', '&=', '-=')} {self.set(c, 'blk')}",
             )
@@ -439,7 +480,9 @@ class Writer:
                 lambda: f"s.entries.remove_at({self.num(c)})",
                 lambda: f"s.entries.insert({self.num(c)}, s.one)",
             ]
-        options += [lambda: f"s.sets.append({self.set(c, 'blk')})", "s.sets.drop_front()", "s.none.append(s.one.block)"]
+        options += [lambda: f"s.sets.append({self.set(c, 'blk')})", "s.sets.drop_front()"]
+        if self.chance(5):
+            options += ["s.none.append(s.one.block)"]
         return self.choose(*options)
 
     # ---- whole specs
@@ -448,7 +491,8 @@ class Writer:
         """A helper with a few parameters; what it returns decides where it is called."""
         name = self.name("help")
         returns = str(self.pick(("num", "bool", "nothing")))
-        kinds = [str(self.pick(("num", "blk", "req", "seq", "entry"))) for _ in range(int(str(self.pick(range(3)))))]
+        kinds = ["req", "blk"] if self.chance(70) else []
+        kinds += [str(self.pick(("num", "seq", "entry"))) for _ in range(int(str(self.pick(range(3)))))]
         parameters = [f"a{i}" for i in range(len(kinds))]
         scope = Scope({"ret": [""]} if returns != "nothing" else {})
         for parameter, kind in zip(parameters, kinds, strict=True):
@@ -472,7 +516,7 @@ class Writer:
         """An action with parameters."""
         kinds = [("r", "REQS", "req"), ("b", "BLKS", "blk"), ("k", "Int(-1, 2)", "num"), ("f", "Bool", "bool")]
         kinds += [("w", "SetOf[BLKS]", "set_blk")]
-        chosen = [kind for kind in kinds if self.chance(35)]
+        chosen = [kind for kind in kinds if self.chance(80 if kind[0] in "rb" else 30)]
         parameters = "".join(f", {name}: {written}" for name, written, _ in chosen)
         scope = Scope()
         for name, _, kind in chosen:
@@ -489,17 +533,25 @@ class Writer:
         if kind == "step":
             later = Scope(acts=False, root="t")
             sign = self.choose("==", "<=")
-            return f"@step\ndef {name}(s, t):\n    return {self.cond(scope)} or {self.num(later)} {sign} {self.num(scope)}\n\n\n"
+            body = f"{self.quantified(scope)} or {self.num(later)} {sign} {self.num(scope)}"
+            return f"@step\ndef {name}(s, t):\n    return {body}\n\n\n"
         mark = kind
         before = ""
         if kind == "quiescent":
             idle = self.name("idle")
             before, mark = f"def {idle}(s):\n    return {self.cond(scope)}\n\n\n", f"quiescent({idle})"
-        return f"{before}@{mark}\ndef {name}(s):\n    return {self.cond(scope)}\n\n\n"
+        return f"{before}@{mark}\ndef {name}(s):\n    return {self.quantified(scope)}\n\n\n"
+
+    def quantified(self, c: Scope) -> str:
+        """A truth value in which members are mostly at hand."""
+        if self.chance(15):
+            return self.cond(c)
+        inner = c.inner(r="req", b="blk")
+        return f"{self.choose('all', 'any')}({self.cond(inner)} for r in range(REQS) for b in range(BLKS))"
 
     def spec(self) -> str:
         """A whole spec."""
         helpers = [self.helper() for _ in range(int(str(self.pick((0, 1, 2)))))]
-        actions = [self.action() for _ in range(int(str(self.pick((1, 2, 3)))))]
+        actions = [self.action() for _ in range(int(str(self.pick((2, 3, 4)))))]
         properties = [self.property() for _ in range(int(str(self.pick((1, 2)))))]
         return HEAD + "".join([*helpers, *actions, *properties])
