@@ -23,6 +23,7 @@ class Status(Enum):
     VIOLATED = "violated"
     REACHED = "reached"
     NOT_REACHED = "not reached"
+    LATENT = "LATENT"
     VACUOUS = "vacuous"
     UNDETERMINED = "undetermined"
     NOT_APPLICABLE = "not applicable"

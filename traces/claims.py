@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..spec.lang import BoundSpec, Property, SpecError, State
+from ..spec.lang.declare import WITNESS_KINDS
 from .trace import Trace
 
 DEADLOCK, SPEC_ERROR = "deadlock", "spec-error"
@@ -10,7 +11,7 @@ DEADLOCK, SPEC_ERROR = "deadlock", "spec-error"
 
 def shown_by(bound: BoundSpec, trace: Trace) -> tuple[str, ...]:
     """The properties that the end of a trace violates, then witnesses of no use here left out: deadlock, spec error."""
-    found = [prop.name for prop in bound.properties if prop.kind != "reachable" and _fails(bound, prop, trace)]
+    found = [prop.name for prop in bound.properties if prop.kind not in WITNESS_KINDS and _fails(bound, prop, trace)]
     if spec_error_after(bound, trace) is not None:
         found.append(SPEC_ERROR)
     elif is_deadlock(bound, trace.last):
@@ -21,7 +22,7 @@ def shown_by(bound: BoundSpec, trace: Trace) -> tuple[str, ...]:
 def shows(bound: BoundSpec, trace: Trace) -> bool:
     """Whether the trace shows what it claims: a violation of its property, or a witness of it."""
     prop = next((p for p in bound.properties if p.name == trace.property), None)
-    if prop is not None and prop.kind == "reachable":
+    if prop is not None and prop.kind in WITNESS_KINDS:
         return _safely(bound, prop, trace.last)
     return trace.property in shown_by(bound, trace)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+import time
 from pathlib import Path
 
 from ..model import Model, Options
@@ -23,7 +24,7 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
     if native.load(options):
         return native, native.run(options, on_progress)
     with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
-        child = native.compile_apart(Path(folder))
+        child, begin = native.compile_apart(Path(folder)), time.monotonic()
         limits = options.limits
         waiting = dataclasses.replace(limits, cancelled=lambda: limits.cancelled() or child.poll() is not None)
         reference = ReferenceEngine(model)
@@ -38,6 +39,7 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
                 child.wait()
             return reference, found
         del reference
+        native.compile_seconds += time.monotonic() - begin
         return native, native.run(options, on_progress)
 
 

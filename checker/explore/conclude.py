@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...spec.lang.declare import WITNESS_KINDS
 from ...spec.lang import BoundSpec, Property, SpecError
 from ...traces.trace import Trace, follow
 from ..model import DEADLOCK, SPEC_ERROR, Model, Options
@@ -58,9 +59,10 @@ def _property(
             status, depth, trace = Status.VIOLATED, len(lasso), lasso
         elif prop.name in decided:
             status = Status.HOLDS
-    elif prop.kind == "reachable":
+    elif prop.kind in WITNESS_KINDS:
         if prop.name in found.reached:
-            status, depth = Status.REACHED, found.reached[prop.name]
+            status = Status.LATENT if prop.kind == "latent" else Status.REACHED
+            depth = found.reached[prop.name]
         elif complete:
             status = Status.NOT_REACHED
     elif complete:

@@ -87,8 +87,9 @@ class ReferenceEngine:
 
     def _expand(self, level: list[State]) -> list[State]:
         depth = len(self.levels) - 1
-        before = (self.found.generated, self.found.enabled[:], self.found.taken[:], self.found.degrees, self.found.expanded)
-        failures = dict(self.found.failures)
+        found = self.found
+        before = (found.generated, found.enabled[:], found.taken[:], found.degrees, found.expanded, found.deadlocks)
+        failures = dict(found.failures)
         new: list[State] = []
         for state in level:
             new += self._fresh(after for _, _, after in self._transitions(state, depth))
@@ -98,7 +99,7 @@ class ReferenceEngine:
                 return new
         if DEADLOCK in self.found.failures and self._stops():
             found = self.found
-            found.generated, found.enabled, found.taken, found.degrees, found.expanded = before
+            found.generated, found.enabled, found.taken, found.degrees, found.expanded, found.deadlocks = before
             found.failures = {**failures, DEADLOCK: found.failures[DEADLOCK]}
             return []
         return new

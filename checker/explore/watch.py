@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...spec.lang import BoundSpec, Property, State
+from ...spec.lang.declare import WITNESS_KINDS
 from ...spec.lang.source import left_sides, tree_of, watched
 from ...spec.lang.views import Cells, read
 
@@ -17,7 +18,7 @@ class Watch:
         self.bound, self.covered = bound, covered
         self.invariants = [p for p in bound.properties if p.kind in ("always", "quiescent")]
         self.steps = [p for p in bound.properties if p.kind == "step"]
-        self.witnesses = [p for p in bound.properties if p.kind == "reachable"]
+        self.witnesses = [p for p in bound.properties if p.kind in WITNESS_KINDS]
         self.triggers = [p for p in bound.properties if p.kind == "leads_to"]
         self._functions = {p.name: self._watched(p) for p in (*self.invariants, *self.steps)}
 

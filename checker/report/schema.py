@@ -166,7 +166,7 @@ def result_document(
             total=total,
         ),
         start_memory_bytes=figures.start_memory_bytes,
-        peak_memory_bytes=figures.peak_memory_bytes,
+        peak_memory_bytes=max(figures.peak_memory_bytes, figures.start_memory_bytes),
         notes=list(notes),
     )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STYLES = {Verdict.HOLDS: "bold green", Verdict.VIOLATED: "bold red", Verdict.UNDETERMINED: "bold yellow"}
 LISTED = (
     (Status.VIOLATED, "violated"),
+    (Status.LATENT, "LATENT"),
     (Status.VACUOUS, "vacuous"),
     (Status.NOT_REACHED, "not reached"),
     (Status.HOLDS, "hold"),
@@ -167,6 +168,8 @@ def coverage(out: Console, shown: Shown) -> None:
 def _listing(found: Sequence[PropertyResult], status: Status) -> str:
     if status is Status.REACHED:
         return ", ".join(f"{p.name} (depth {p.depth})" for p in found)
+    if status is Status.LATENT:
+        return "; ".join(f"{p.name} (from depth {p.depth}, no violation by itself): {p.statement}" for p in found)
     if status is Status.VACUOUS:
         return ", ".join(f"{p.name} ({p.reason})" for p in found)
     return ", ".join(p.name for p in found)

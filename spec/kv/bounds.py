@@ -42,6 +42,7 @@ RESERVATION = Switch("admission-reservation", "on", "off", doc="loads leave room
 SKIPS_ENDED = Switch("preempt-skips-ended", "yes", "no", doc="whether a victim is never a request that has ended")
 PIN_FIRST = Switch("pin-before-test", "no", "yes", doc="whether hits are pinned before the capacity test")
 COUNTS_HITS = Switch("capacity-counts-hits", "no", "yes", doc="whether hits in the free queue count as free")
+ENDED_ROWS = Switch("ended-rows", "written", "dropped", doc="tokens of a dispatched step whose request has ended")
 
 LOADS = smaller(REMOTE, 1)
 """1 where remote loads exist: writes that nothing orders with the compute stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lang import action, require
-from .bounds import BLOCK_SIZE
+from .bounds import BLOCK_SIZE, ENDED_ROWS
 from .cache import expects
 from .pool import blocks_for, has_fence
 from .state import Status
@@ -14,13 +14,15 @@ from .transfers import owned
 def run_step(s):
     """The oldest step that did not run yet: every slot of its tokens is written, then attention reads.
 
-    Slots are written for every request in it, also for those that have ended since; a step's writes precede its reads.
+    Slots are written for every request in it, also for those that have ended since (the step was dispatched before); in
+    each layer, the writes of a step precede its reads.
     """
     now = next_to_run(s)
     require(now < len(s.flight))
     at = 0
     for r in s.flight[now].owners:
-        write_slots(s, now, r, at)
+        if rows_written(s, r):
+            write_slots(s, now, r, at)
         at += blocks_for(s.flight[now].start[r] + s.flight[now].count[r])
     at = 0
     for r in s.flight[now].owners:
@@ -36,6 +38,11 @@ def next_to_run(s):
         if not s.flight[k].ran:
             return k
     return len(s.flight)
+
+
+def rows_written(s, r):
+    """Whether the device still writes the request's tokens: a dispatched step is executed as it was dispatched."""
+    return ENDED_ROWS == "written" or s.status[r] == Status.RUNNING or s.status[r] == Status.PREEMPTED
 
 
 def write_slots(s, now, r, at):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..lang import always, quiescent, step
 from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, STALE, STEPS
 from .cache import expects, stands_for
+from .device import rows_written
 from .output import kept
 from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
 from .scheduler import can_admit, fresh_hits
@@ -169,7 +170,8 @@ def filled(s, k, b, low):
     for r in step.owners:
         end = step.start[r] + step.count[r]
         for i in range(blocks_for(end)):
-            if step.blocks[at + i] == b and stands_for(s, b, r, i) and step.start[r] - i * BLOCK_SIZE <= good:
+            named = step.blocks[at + i] == b and stands_for(s, b, r, i) and rows_written(s, r)
+            if named and step.start[r] - i * BLOCK_SIZE <= good:
                 good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
         at += blocks_for(end)
     return good

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lang import reachable
-from .bounds import ABORTS, ASYNC, BUDGET, CACHING, GROUPS, LOADS, PROMPT, REQUESTS, STEPS
+from .bounds import ABORTS, ASYNC, BLOCK_SIZE, BUDGET, CACHING, GROUPS, LOADS, PROMPT, REQUESTS, STEPS
 from .pool import gate, in_flight
 from .properties import live
 from .state import Job, Status
@@ -67,6 +67,25 @@ def abort_while_waiting(s):
 def aborted_load_is_held(s):
     """A request was aborted during its load, and its blocks are held for the transfer."""
     return any(s.status[r] == Status.HELD for r in range(REQUESTS))
+
+
+@reachable(when=lambda: CACHING == 1 and GROUPS > 0 and ABORTS == 1)
+def an_unwritten_block_is_hit(s):
+    """A block was hit though nobody has written it yet, and the request that is to write it has ended (#43569)."""
+    return any(s.good[b] == 0 and s.refs[b] > 0 and not awaited(s, b) for b in s.cached)
+
+
+def awaited(s, b):
+    """Whether a request that shares the block will write it itself, or waits for its load."""
+    return any(b in s.table[r] and (s.status[r] != Status.RUNNING or writes(s, r, b)) for r in range(REQUESTS))
+
+
+def writes(s, r, b):
+    """Whether a step that did not run yet starts the request at or before the block."""
+    return any(
+        not s.flight[k].ran and r in s.flight[k].owners and s.flight[k].start[r] <= s.key_at[b] * BLOCK_SIZE
+        for k in range(len(s.flight))
+    )
 
 
 @reachable(when=lambda: CACHING == 1)

@@ -9,6 +9,7 @@ from .declare import (
     fresh,
     implies,
     init,
+    latent,
     leads_to,
     narrator,
     quiescent,
@@ -25,6 +26,6 @@ from .types import Array, Bool, Int, Maybe, Seq, SetOf, record
 __all__ = [
     "Arguments", "Array", "Bool", "Bound", "BoundSpec", "BoundsError", "FencepostSpecError", "Index", "Int",
     "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
-    "Switch", "action", "always", "eventually", "fresh", "implies", "init", "larger", "leads_to", "load_file",
+    "Switch", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent", "leads_to", "load_file",
     "load_module", "narrator", "quiescent", "reachable", "record", "require", "smaller", "state", "step",
 ]  # fmt: skip

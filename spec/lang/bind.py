@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from .bounds import Index, Number, Switch, number_at
+from .bounds import Count, Index, Number, Switch, number_at
 from .declare import fresh
 from .errors import BoundsError, Disabled, Place, SpecError
 from .layout import Leaf, RecordShape, SetShape, Shape, State, leaves, shape_of
@@ -123,7 +123,9 @@ class BoundSpec:
             made = dict(original)
             self._globals[id(original)] = made
             for name, value in original.items():
-                if isinstance(value, Number):
+                if isinstance(value, Index):
+                    made[name] = Count.of(value, self.values)
+                elif isinstance(value, Number):
                     made[name] = number_at(value, self.values)
                 elif isinstance(value, Switch):
                     made[name] = self.values[value.name]

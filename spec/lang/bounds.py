@@ -8,6 +8,11 @@ from typing import NoReturn
 
 from .errors import BoundsError
 
+
+def _floor_divide(left: int, right: int) -> int:
+    return left // right
+
+
 Values = Mapping[str, int | str]
 """Bounds by name: a number for a `Bound` or `Index`, a choice for a `Switch`."""
 
@@ -38,10 +43,10 @@ class Number:
         return _Combined("*", operator.mul, other, self)
 
     def __floordiv__(self, other: Number | int) -> Number:
-        return _Combined("//", operator.floordiv, self, other)
+        return _Combined("//", _floor_divide, self, other)
 
     def __rfloordiv__(self, other: Number | int) -> Number:
-        return _Combined("//", operator.floordiv, other, self)
+        return _Combined("//", _floor_divide, other, self)
 
     def __mod__(self, other: Number | int) -> Number:
         return _Combined("%", operator.mod, self, other)
@@ -111,6 +116,19 @@ class Index(Bound):
     def label(self, member: int) -> str:
         """How a member is shown: a letter where the index asks for letters and has at most 26, else its number."""
         return chr(ord("A") + member) if self.letters and member < 26 else str(member)
+
+
+class Count(int):
+    """The number of members of an index, which in `fresh(Seq[BLOCKS, 2])` still stands for the index."""
+
+    index: Index
+
+    @classmethod
+    def of(cls, index: Index, at: Values) -> Count:
+        """The count at these bounds."""
+        made = cls(index.value(at))
+        made.index = index
+        return made
 
 
 class Switch:

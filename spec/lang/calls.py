@@ -203,6 +203,7 @@ class Calls(Rules):
             written = as_type(eval(code, self.owner.globals))
         except Exception as error:
             raise self.fail(node, "FP110", f"the type in fresh() cannot be evaluated: {error}") from None
+        self.owner.blank(written, self.place(node))
         return Fresh(PlaceType(written, (f"local:{self.owner.function.name}:{node.lineno}",)), self.place(node))
 
     def _helper(self, node: ast.Call, function: FunctionType) -> Expr:
@@ -227,6 +228,7 @@ class Calls(Rules):
             return Method(None, self.place(node), name, base, tuple(arguments))
         if name == "clear" and isinstance(written, Array | Record):
             self._arguments(node, 0)
+            self.owner.blank(written, self.place(node))
             self.owner.effect("restructure", path, self.place(node))
             return Method(None, self.place(node), name, base, ())
         if isinstance(written, Seq) and name in SEQ_METHODS:
@@ -248,6 +250,8 @@ class Calls(Rules):
             raise self.fail(node, "FP125", f"{name}() returns scalars only")
         self.owner.effect("restructure", path, self.place(node))
         returns = item if name in ("pop_front", "pop_back", "grow") else None
-        if name == "grow" and isinstance(item, Scalar):
-            raise self.fail(node, "FP125", "grow() goes with sequences of records or containers", "use append()")
+        if name == "grow":
+            if isinstance(item, Scalar):
+                raise self.fail(node, "FP125", "grow() goes with sequences of records or containers", "use append()")
+            self.owner.blank(written.item, self.place(node), self.owner.filled(node))
         return Method(returns, self.place(node), name, base, tuple(arguments))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar, overload
+from types import FunctionType
+from typing import Any, NoReturn, TypeVar, cast, overload
 
 from .bounds import Number
 from .errors import Disabled
@@ -13,7 +15,8 @@ from .types import Record, record
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "__fencepost__"
-PROPERTY_KINDS = ("always", "step", "quiescent", "reachable", "eventually", "leads_to")
+PROPERTY_KINDS = ("always", "step", "quiescent", "reachable", "latent", "eventually", "leads_to")
+WITNESS_KINDS = ("reachable", "latent")
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,17 @@ def state(declaration: type) -> Record:
 
 
 def _declare(function: Function, kind: str, name: str | None, **more: Any) -> Function:
-    if not inspect.isfunction(function):
+    if not isinstance(function, FunctionType):
         raise TypeError(f"@{kind} goes on a plain function, not on {function!r}")
     if hasattr(function, MARK):
         raise TypeError(f"{function.__name__} is already declared as {getattr(function, MARK).kind}")
     if more.get("when") is not None and not inspect.isfunction(more["when"]):
         raise TypeError(f"{function.__name__}: when= takes a function without parameters: when=lambda: STEPS > 1")
-    if name is not None and not (isinstance(name, str) and name):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"{function.__name__}: name={name!r} is not a name")
+    if name is not None and re.fullmatch(r"[\w-]+", name) is None:
+        raise TypeError(f"{function.__name__}: name={name!r} is not a name: use letters, digits, - and _")
     plain = name or (function.__name__ if kind in ("action", "init") else function.__name__.replace("_", "-"))
     setattr(function, MARK, Declaration(kind, plain, inspect.getdoc(function) or "", **more))
-    return function
+    return cast("Function", function)
 
 
 def init(function: Function) -> Function:
@@ -98,6 +101,8 @@ step = _property("step")
 """Declare a property of every transition: a function of the state and its successor."""
 reachable = _property("reachable")
 """Declare a witness: some reachable state must satisfy it, or the check is vacuous."""
+latent = _property("latent")
+"""Declare a hazard that is no violation by itself: a state that satisfies it is reported as LATENT, for information."""
 eventually = _property("eventually")
 """Declare that every fair path reaches a state that satisfies it."""
 

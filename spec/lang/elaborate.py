@@ -7,46 +7,35 @@ in an order-dependent way; those are not permuted.
 from __future__ import annotations
 
 import ast
-import builtins
-import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import FunctionType
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import declare
-from .bounds import Index
 from .codes import CODES
 from .errors import LanguageError, Place
-from .expressions import BINARY, Expressions, value_type
+from .expressions import BINARY, value_type
 from .independent import element_wise
-from .source import left_sides, tree_of
-from .spec import Declared, Spec, place_of
+from .scope import Program, Scope
+from .spec import Declared, Spec
 from .tree import (
     BOOL,
-    NOTHING,
     Do,
-    Effect,
     Expr,
     For,
     Function,
     If,
     Jump,
-    Local,
     PlaceType,
     Require,
     Return,
-    Root,
     Scalar,
     SetLocal,
     SetValue,
     Stmt,
     Store,
 )
-from .types import Array, SetOf
-
-BUILTINS = frozenset({"len", "range", "min", "max", "abs", "all", "any", "sum", "int", "set", "reversed"})
+from .types import SetOf
 
 
 @dataclass(frozen=True)
@@ -61,19 +50,9 @@ class Elaborated:
         return self.functions[original]
 
 
-@dataclass
-class Program:
-    """What is shared while a spec is elaborated."""
-
-    spec: Spec
-    instances: dict[tuple[Any, ...], Function] = field(default_factory=dict[tuple[Any, ...], Function])
-    stack: list[FunctionType] = field(default_factory=list[FunctionType])
-    ordered: dict[str, tuple[Place, str]] = field(default_factory=dict[str, tuple[Place, str]])
-
-
 def elaborate(spec: Spec) -> Elaborated:
     """Check and type every declared function of a spec; `LanguageError` at the first thing outside the language."""
-    program, made = Program(spec), {}
+    program, made = Program(spec, Elaborator), {}
     for declared in (*spec.inits, *spec.actions, *spec.properties):
         kind = declared.declaration.kind
         parameters: list[Any] = [PlaceType(spec.state, ("s",))]
@@ -81,14 +60,14 @@ def elaborate(spec: Spec) -> Elaborated:
             parameters.append(PlaceType(spec.state, ("t",)))
         parameters += [_parameter(p.type) for p in declared.parameters]
         # What an initial state does in order is no matter to symmetry, but its helpers may be called by actions too.
-        own = Program(spec) if kind == "init" else program
-        function = _function(own, declared.function, parameters, sides=kind not in ("init", "action"))
+        own = Program(spec, Elaborator) if kind == "init" else program
+        function = own.function(declared.function, parameters, sides=kind not in ("init", "action"))
         if kind not in ("init", "action"):
             _only_reads(function, declared)
         made[declared.function] = function
         condition = declared.declaration.condition
         if condition is not None and condition not in made:
-            made[condition] = _function(program, condition, parameters[:1], sides=False)
+            made[condition] = program.function(condition, parameters[:1], sides=False)
             _only_reads(made[condition], declared)
     return Elaborated(made, program.ordered)
 
@@ -101,7 +80,7 @@ def _only_reads(function: Function, declared: Declared) -> None:
     if function.returns != BOOL:
         rule = f"{function.name} must return a truth value, it returns {function.returns or 'nothing'}"
         raise LanguageError("FP107", function.place, rule, CODES["FP107"].fix)
-    for effect in function.effects:
+    for effect in sorted(function.effects, key=lambda e: e.place):
         if effect.kind == "require":
             raise LanguageError("FP115", effect.place, CODES["FP115"].rule, CODES["FP115"].fix)
         if effect.kind != "read" and effect.path[0] in ("s", "t"):
@@ -109,57 +88,8 @@ def _only_reads(function: Function, declared: Declared) -> None:
             raise LanguageError("FP114", effect.place, rule, CODES["FP114"].fix)
 
 
-def _function(program: Program, original: Callable[..., Any], types: Sequence[Any], *, sides: bool) -> Function:
-    assert isinstance(original, FunctionType)
-    key = (original, tuple(types), sides)
-    if key not in program.instances:
-        if original in program.stack:
-            rule = f"{original.__name__} calls itself, directly or through others"
-            raise LanguageError("FP106", place_of(original), rule, CODES["FP106"].fix)
-        program.stack.append(original)
-        try:
-            program.instances[key] = Elaborator(program, original, types, sides=sides).run()
-        finally:
-            program.stack.pop()
-    return program.instances[key]
-
-
-def _plain(function: FunctionType) -> None:
-    """Refuse parameters with defaults, stars or marks."""
-    code = function.__code__
-    starred = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
-    if starred or code.co_kwonlyargcount or code.co_posonlyargcount or function.__defaults__:
-        rule = f"{function.__name__} has parameters that are not plain"
-        raise LanguageError("FP120", place_of(function), rule, CODES["FP120"].fix)
-
-
-class Elaborator:
+class Elaborator(Scope):
     """Elaborates one function for given parameter types."""
-
-    def __init__(self, program: Program, original: FunctionType, types: Sequence[Any], *, sides: bool) -> None:
-        self.program, self.original, self.types = program, original, types
-        self.globals = original.__globals__
-        self.tree = tree_of(original)
-        self.sides = {id(node): number for number, node in enumerate(left_sides(self.tree))} if sides else {}
-        self.stored = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        names = self._parameter_names()
-        self.function = Function(original.__name__, original, tuple(zip(names, types, strict=True)), place_of(original))
-        self.expressions = Expressions(self)
-        self.declared: dict[str, Any] = dict(self.function.parameters)
-        self.scope: dict[str, Any] = {}
-        self.effects: set[Effect] = set()
-        self.loops: list[tuple[str, ...]] = []
-        self.returns: list[Any] = []
-        self.errors: list[LanguageError] = []
-        self.stale: set[str] = set()
-
-    def _parameter_names(self) -> list[str]:
-        _plain(self.original)
-        names = [a.arg for a in self.tree.args.args]
-        if len(names) != len(self.types):
-            rule = f"{self.original.__name__} takes {len(names)} arguments, it is given {len(self.types)}"
-            raise LanguageError("FP119", place_of(self.original), rule, CODES["FP119"].fix)
-        return names
 
     def run(self) -> Function:
         """The function, elaborated again until the types of its locals are settled; only then its errors count."""
@@ -191,118 +121,14 @@ class Elaborator:
             result = self.join(result, kind, self.tree)
         return result
 
-    # ---- what expressions ask
-
-    def local(self, node: ast.Name) -> Expr | None:
-        """The local of this name, or None if the name is not local; FP117 if it may be unassigned here."""
-        if node.id in self.stale:
-            raise self.fail(node, "FP126", f"{node.id} names an element of a sequence that has changed since")
-        if node.id in self.scope:
-            kind, place = self.scope[node.id], self.expressions.place(node)
-            number = self._root(node.id)
-            return Local(kind, place, node.id) if number is None else Root(kind, place, number)
-        if node.id in self.declared or node.id in self.stored:
-            raise self.fail(node, "FP117", f"{node.id} may be used before it is assigned")
-        return None
-
-    def _root(self, name: str) -> int | None:
-        for parameter, kind in self.function.parameters[:2]:
-            if parameter == name and isinstance(kind, PlaceType) and kind.path in (("s",), ("t",)):
-                return 1 if kind.path == ("t",) else 0
-        return None
-
-    def global_name(self, node: ast.Name, *, quiet: bool = False) -> Any:
-        """The module-level value of a name; FP105 if there is none (None when quiet)."""
-        if node.id in self.scope:
-            return None
-        if node.id in self.globals:
-            return self.globals[node.id]
-        if quiet:
-            return None
-        raise self.fail(node, "FP105", f"{node.id} is not defined")
-
-    def builtin(self, node: ast.Name) -> str | None:
-        """The name of a builtin of the language, unless the spec has given it another meaning."""
-        if node.id in self.globals or node.id in self.scope:
-            return None
-        if node.id in BUILTINS:
-            return node.id
-        if hasattr(builtins, node.id):
-            raise self.fail(node, "FP119", f"{node.id}() is not part of the spec language")
-        return None
-
-    def side(self, node: ast.AST) -> int | None:
-        """The number of a left side in a property's own body."""
-        return self.sides.get(id(node))
-
-    def fail(self, node: ast.AST, code: str, rule: str, fix: str | None = None) -> LanguageError:
-        """The error to raise for a node."""
-        return self.expressions.fail(node, code, rule, fix)
-
-    def order(self, index: Index, place: Place, why: str) -> None:
-        """Note that an index is used in an order-dependent way."""
-        self.program.ordered.setdefault(index.name, (place, why))
-
-    def effect(self, kind: str, path: tuple[str, ...], place: Place, inner: Place | None = None) -> None:
-        """Note what is done to a path; FP109 if a loop runs over the sequence that is changed."""
-        self.effects.add(Effect(kind, path, inner or place))
-        if kind != "restructure":
-            return
-        if any(loop[: len(path)] == path for loop in self.loops):
-            rule = f"{'.'.join(path[1:]) or 'a local sequence'} is changed while a loop runs over it"
-            raise LanguageError("FP109", place, rule, CODES["FP109"].fix)
-        for name, known in self.scope.items():
-            if isinstance(known, PlaceType) and known.path[: len(path)] == path and "[]" in known.path[len(path) :]:
-                self.stale.add(name)
-
-    @contextmanager
-    def only_reads(self, what: str) -> Iterator[None]:
-        """Refuse what changes anything, or calls require(), inside an expression whose parts may be skipped."""
-        outer, self.effects = self.effects, set()
-        try:
-            yield
-            for effect in self.effects:
-                if effect.kind != "read":
-                    rule = f"{what} {'calls require()' if effect.kind == 'require' else 'changes something'}"
-                    raise LanguageError("FP123", effect.place, rule, CODES["FP123"].fix)
-        finally:
-            self.effects |= outer
-
-    def specialise(self, function: FunctionType, types: Sequence[Any], node: ast.AST) -> Function:
-        """The typed form of a helper for these argument types."""
-        if hasattr(function, declare.MARK):
-            raise self.fail(node, "FP119", f"{function.__name__} is an action or property; call a plain helper instead")
-        _plain(function)
-        count = function.__code__.co_argcount
-        if count != len(types):
-            raise self.fail(node, "FP119", f"{function.__name__} takes {count} arguments, it is given {len(types)}")
-        return _function(self.program, function, types, sides=False)
-
-    def join(self, one: Any, two: Any, node: ast.AST) -> Any:
-        """The type of a value that is one or the other."""
-        if one == two:
-            return one
-        if isinstance(one, SetValue) and isinstance(two, SetValue) and None in (one.index, two.index):
-            return one if two.index is None else two
-        if isinstance(one, Scalar) and isinstance(two, Scalar) and "bool" not in (one.kind, two.kind):
-            if NOTHING in (one, two):
-                other = two if one == NOTHING else one
-                return Scalar(other.kind, other.index, maybe=True)
-            if one.kind == two.kind and one.index is two.index:
-                return Scalar(one.kind, one.index, maybe=True)
-            for kind in (one, two):
-                if kind.index is not None:
-                    self.order(kind.index, self.expressions.place(node), "is mixed with a number or another index")
-            return Scalar("int", maybe=one.maybe or two.maybe)
-        raise self.fail(node, "FP124", f"a local or value is {one} here and {two} there")
-
     # ---- statements
 
     def block(self, nodes: Sequence[ast.stmt]) -> tuple[list[Stmt], bool]:
         """Typed statements, and whether control can fall off their end; what is never reached is checked and left out."""
         made: list[Stmt] = []
-        reached = True
-        for node in nodes:
+        reached, around = True, self.following
+        for number, node in enumerate(nodes):
+            self.following = nodes[number:]
             try:
                 statements, falls = self._statement(node)
             except LanguageError as error:
@@ -311,6 +137,7 @@ class Elaborator:
             if reached:
                 made += statements
                 reached = falls
+        self.following = around
         return made, reached
 
     def _statement(self, node: ast.stmt) -> tuple[list[Stmt], bool]:
@@ -495,4 +322,4 @@ def _statement(node: ast.stmt) -> str:
     return names.get(type(node).__name__, type(node).__name__)
 
 
-__all__ = ["Array", "Elaborated", "elaborate"]
+__all__ = ["Elaborated", "elaborate"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -61,7 +61,8 @@ class Evaluation(Generic[V]):
         self.bound, self.values, self.domain = bound, bound.values, domain
         self.memory: Memory[V] = Memory(domain)
         self.true, self.false = domain.truth(True), domain.truth(False)
-        self.path = self.enabled = self.true
+        self.path: V = self.true
+        self.enabled: V = self.true
         self.aborted = False
         self.obligations: list[Obligation[V]] = []
         self.roots: list[int] = []
@@ -136,7 +137,7 @@ class Evaluation(Generic[V]):
     # ---- paths
 
     @contextmanager
-    def guarded(self, condition: V) -> Iterator[None]:
+    def guarded(self, condition: V) -> Generator[None]:
         """Evaluate what follows only where a condition holds: what it writes is merged with what was there."""
         if self.surely(condition):
             yield

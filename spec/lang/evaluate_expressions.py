@@ -175,7 +175,7 @@ class Expressions(Sequences[V]):
         if not isinstance(container.type, t.SetValue):
             return self.is_in(item, node.item.type, self.location(container))
         if isinstance(container, t.Binary) and isinstance(container.left.type, t.PlaceType):
-            count = number_at(container.type.index, self.values)
+            count = number_at(node.container.type.index, self.values)
             rule = f"a value that is not a member of an index of {count} is looked for in a set"
             item = self.ranged(item, 0, count - 1, node.place, rule)
         return domain.contains(self.value(container), item)
@@ -247,8 +247,7 @@ class Expressions(Sequences[V]):
         """The iterations that a loop may have, in order; `UnboundedLoop` where nothing bounds them."""
         domain = self.domain
         if loop.kind == "range":
-            assert loop.start is not None and loop.stop is not None
-            yield from self._numbers(loop, self._number(loop.start), self._number(loop.stop))
+            yield from self._numbers(loop)
         elif loop.kind == "items":
             assert loop.source is not None
             source = self.location(loop.source)
@@ -267,8 +266,11 @@ class Expressions(Sequences[V]):
             for i in range(domain.width(members)):
                 yield Trip(domain.has(members, i), self.true, domain.number(i))
 
-    def _numbers(self, loop: t.Loop, start: V, stop: V) -> Iterator[Trip]:
-        domain = self.domain
+    def _numbers(self, loop: t.Loop) -> Iterator[Trip]:
+        domain, start, stop = self.domain, loop.start, loop.stop
+        assert start is not None
+        assert stop is not None
+        start, stop = self._number(start), self._number(stop)
         first, last = domain.range(start)[0], domain.range(stop)[1]
         if last - first > MOST_TRIPS:
             raise UnboundedLoop(loop.place)

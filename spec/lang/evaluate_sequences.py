@@ -47,7 +47,7 @@ class Sequences(Evaluation[V]):
     def is_in(self, item: V, kind: t.Scalar, container: Location) -> V:
         """Whether a scalar is in a sequence or array of scalars."""
         domain, shape = self.domain, container.shape
-        assert isinstance(shape, ArrayShape | SeqShape) and isinstance(shape.item, Leaf)
+        assert isinstance(shape, ArrayShape | SeqShape)
         length, found = self.memory.length(container), self.false
         for i in range(domain.range(length)[1]):
             here = self._matches(item, kind, container, i)
@@ -56,7 +56,8 @@ class Sequences(Evaluation[V]):
 
     def _matches(self, item: V, kind: t.Scalar, container: Location, i: int) -> V:
         shape = container.shape
-        assert isinstance(shape, ArrayShape | SeqShape) and isinstance(shape.item, Leaf)
+        assert isinstance(shape, ArrayShape | SeqShape)
+        assert isinstance(shape.item, Leaf)
         held = self.memory.load(self.memory.element(container, self.domain.number(i), i, i))
         return self.same(held, t.Scalar(kind.kind, maybe=shape.item.maybe), item, kind)
 

@@ -21,6 +21,9 @@ from .layout import Leaf, SetShape
 
 V = TypeVar("V")
 
+BRANCH = 1 << 30
+"""Instead of a level: deeper than every scope."""
+
 
 @dataclass
 class Scope(Generic[V]):
@@ -43,14 +46,15 @@ class Left(Generic[V]):
 class Run(Expressions[V]):
     """Evaluates statements and functions.
 
-    `conditions` are those under which control is here, outermost first: of branches, and of having left early before.
+    `absent` are the conditions under which control is not here, outermost first: a scope was left early before (by level),
+    or a branch is not taken (`BRANCH`).
     """
 
     def __init__(self, bound: BoundSpec, domain: Domain[V], *states: Sequence[V]) -> None:
         super().__init__(bound, domain)
         self.roots = [self.memory.allocate(state) for state in states]
         self.scopes: list[Scope[V]] = []
-        self.conditions: list[V | Left[V]] = []
+        self.absent: list[dict[int, V]] = []
 
     # ---- functions
 
@@ -86,7 +90,7 @@ class Run(Expressions[V]):
 
     def _open(self) -> int:
         level = len(self.scopes)
-        self.scopes.append(Scope(level, len(self.memory.log), len(self.conditions)))
+        self.scopes.append(Scope(level, len(self.memory.log), len(self.absent)))
         return level
 
     def _close(self, left: Left[V], last: int | None = None) -> Left[V]:
@@ -109,13 +113,10 @@ class Run(Expressions[V]):
         The condition need not exclude earlier ways out of the same or an outer scope, because those are merged first.
         """
         scope, domain, condition = self.scopes[level], self.domain, self.true
-        for part in self.conditions[scope.depth :]:
-            if isinstance(part, Left):
-                for inner in part.gone:
-                    if inner > level:
-                        condition = domain.both(condition, domain.negation(part.gone[inner]))
-            else:
-                condition = domain.both(condition, part)
+        for gone in self.absent[scope.depth :]:
+            for inner, elsewhere in gone.items():
+                if inner > level:
+                    condition = domain.both(condition, domain.negation(elsewhere))
         cells, delta = self.memory.cells, Delta()
         if scope.exits or not self.surely(condition):
             delta = {at: cells[at] for at, _ in self.memory.log[scope.mark :]}
@@ -130,7 +131,7 @@ class Run(Expressions[V]):
 
     def _sequence(self, steps: Iterable[Callable[[], Left[V]]]) -> Left[V]:
         """Take steps one after another, as far as control goes."""
-        domain, path, depth = self.domain, self.path, len(self.conditions)
+        domain, path, depth = self.domain, self.path, len(self.absent)
         total, goes_on = Left[V](), self.true
         for step in steps:
             if self.aborted:
@@ -143,9 +144,10 @@ class Run(Expressions[V]):
                 total.over = True
                 break
             if left.gone:
-                goes_on, self.path = (domain.both(before, self._stays(left)) for before in (goes_on, self.path))
-                self.conditions.append(left)
-        del self.conditions[depth:]
+                stays = self._stays(left)
+                goes_on, self.path = domain.both(goes_on, stays), domain.both(self.path, stays)
+                self.absent.append(left.gone)
+        del self.absent[depth:]
         self.path = path
         total.over = total.over or self.aborted
         return total
@@ -155,15 +157,15 @@ class Run(Expressions[V]):
         domain, memory = self.domain, self.memory
         if self.surely(condition) or self.never(condition):
             return then() if self.surely(condition) else otherwise()
-        path, mark, not_taken = self.path, len(memory.log), domain.negation(condition)
+        path, mark, negation = self.path, len(memory.log), domain.negation(condition)
         sides: list[tuple[Left[V], Delta]] = []
-        for side, taken in ((then, condition), (otherwise, not_taken)):
+        for side, taken, not_taken in ((then, condition, negation), (otherwise, negation, condition)):
             self.path = domain.both(path, taken)
-            self.conditions.append(taken)
+            self.absent.append({BRANCH: not_taken})
             left = side()
             left.over = left.over or self.aborted
             sides.append((left, memory.take_back(mark)))
-            self.conditions.pop()
+            self.absent.pop()
             self.aborted = False
         self.path = path
         (first, written), (second, other) = sides

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 from .bounds import Values, number_at
 from .errors import BoundsError
@@ -205,23 +205,37 @@ def encode(shape: Shape, value: Any, path: str = "state") -> State:
         case Leaf():
             return (_encode_leaf(shape, value, path),)
         case SetShape(_, count):
-            if not isinstance(value, set | frozenset) or not all(type(i) is int and 0 <= i < count for i in value):
-                raise ValueError(f"{path}: {value!r} is not a set of members 0..{count - 1}")
-            return (sum(1 << i for i in value),)
+            return (_encode_set(count, value, path),)
         case ArrayShape(count, item, _):
-            if not isinstance(value, list) or len(value) != count:
+            parts = _parts(value, path)
+            if len(parts) != count:
                 raise ValueError(f"{path}: expected a list of {count} elements")
-            return tuple(c for i, part in enumerate(value) for c in encode(item, part, f"{path}[{i}]"))
+            return tuple(c for i, part in enumerate(parts) for c in encode(item, part, f"{path}[{i}]"))
         case SeqShape(capacity, item):
-            if not isinstance(value, list) or len(value) > capacity:
+            parts = _parts(value, path)
+            if len(parts) > capacity:
                 raise ValueError(f"{path}: expected a list of at most {capacity} elements")
-            body = tuple(c for i, part in enumerate(value) for c in encode(item, part, f"{path}[{i}]"))
-            return (len(value), *body, *(item.blank * (capacity - len(value))))
+            body = tuple(c for i, part in enumerate(parts) for c in encode(item, part, f"{path}[{i}]"))
+            return (len(parts), *body, *(item.blank * (capacity - len(parts))))
         case RecordShape():
             names = [name for name, _, _ in shape.fields]
-            if not isinstance(value, Mapping) or set(value) != set(names):
+            fields = cast("Mapping[str, Any]", value)
+            if not isinstance(value, Mapping) or set(fields) != set(names):
                 raise ValueError(f"{path}: expected the fields {', '.join(names)}")
-            return tuple(c for name, _, inner in shape.fields for c in encode(inner, value[name], f"{path}.{name}"))
+            return tuple(c for name, _, inner in shape.fields for c in encode(inner, fields[name], f"{path}.{name}"))
+
+
+def _parts(value: Any, path: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{path}: expected a list")
+    return cast("list[Any]", value)
+
+
+def _encode_set(count: int, value: Any, path: str) -> int:
+    members = cast("frozenset[Any]", value) if isinstance(value, set | frozenset) else None
+    if members is None or not all(type(i) is int and 0 <= i < count for i in members):
+        raise ValueError(f"{path}: {value!r} is not a set of members 0..{count - 1}")
+    return sum(1 << i for i in members)
 
 
 def _encode_leaf(leaf: Leaf, value: Any, path: str) -> int:

@@ -11,7 +11,7 @@ from .tree import BOOL, INT, NOTHING, Binary, Const, Expr, PlaceType, Scalar, Se
 from .types import Bool, EnumType, Int, Maybe, Member, SetOf, Type
 
 if TYPE_CHECKING:
-    from .elaborate import Elaborator
+    from .scope import Scope
 
 
 def value_type(written: Type, path: tuple[str, ...]) -> Any:
@@ -32,7 +32,7 @@ def value_type(written: Type, path: tuple[str, ...]) -> Any:
 class Rules:
     """Expressions with an expected type, within one function; `owner` is the elaborator of that function."""
 
-    def __init__(self, owner: Elaborator) -> None:
+    def __init__(self, owner: Scope) -> None:
         self.owner = owner
 
     def fail(self, node: ast.AST, code: str, rule: str, fix: str | None = None) -> LanguageError:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from .bounds import Index, Number
-
+from .bounds import Count, Index, Number
 
 RESERVED = frozenset({"clear"})
 """What every place has already, so that no field can."""
@@ -88,6 +87,7 @@ class SetOf(Type):
     index: Index
 
     def __class_getitem__(cls, index: Any) -> SetOf:
+        index = index.index if isinstance(index, Count) else index
         if not isinstance(index, Index):
             raise TypeError(f"SetOf[...] takes an index, not {index!r}")
         return cls(index)
@@ -127,8 +127,8 @@ def as_type(written: Any) -> Type:
     """The type that an annotation stands for; `TypeError` where it stands for none."""
     if isinstance(written, Type):
         return written
-    if isinstance(written, Index):
-        return Member(written)
+    if isinstance(written, Index | Count):
+        return Member(written.index if isinstance(written, Count) else written)
     if isinstance(written, type):
         if issubclass(written, Bool):
             return Bool()
@@ -146,6 +146,8 @@ def _two(of: Any, form: str) -> tuple[Any, Any]:
 
 
 def _size(written: Any) -> Number | int:
+    if isinstance(written, Count):
+        return written.index
     if isinstance(written, Number | int) and not isinstance(written, bool):
         return written
     raise TypeError(f"{written!r} is not a size: use a number, a bound or an index")

@@ -3,6 +3,9 @@
 A place is a position in a row of cells, not a copy: `step = s.flight[0]` names the slot. This is what all engines do.
 """
 
+# Fields of a record are attributes of its view, so everything of our own starts with an underscore, also between classes.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -192,7 +195,7 @@ class SeqView(View):
     def __contains__(self, value: Any) -> bool:
         return any(self[i] == value for i in range(len(self)))
 
-    def _open(self, i: int) -> None:
+    def _open(self, i: Any) -> None:
         self._restructure()
         length = len(self)
         if not isinstance(i, int) or not 0 <= i <= length:
@@ -324,7 +327,7 @@ class SetView(View):
 
 def _as_set(value: Any) -> frozenset[int]:
     if isinstance(value, SetView):
-        return value._members()  # pyright: ignore[reportPrivateUsage]
+        return value._members()
     if isinstance(value, set | frozenset):
         return frozenset(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     raise SpecError(f"{value!r} is not a set")

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fencepost.spec.lang import BoundSpec
 from fencepost.spec.lang.domain import GREATEST, LEAST, Domain
+from fencepost.spec.lang.layout import SetShape
 
 MOST_FACTS = 48
 """Conjunctions remember at most so many of their parts."""
@@ -18,17 +20,22 @@ MOST_FACTS = 48
 class Term:
     """A constant, a variable or an operation; `sort` is number, truth or set."""
 
-    __slots__ = ("args", "core", "facts", "high", "low", "op", "opposite", "sort", "value")
+    __slots__ = ("args", "core", "facts", "high", "low", "number", "op", "opposite", "sort", "value")
 
     def __init__(self, op: str, sort: str, args: tuple[Term, ...], value: Any, low: int, high: int) -> None:
         self.op, self.sort, self.args, self.value, self.low, self.high = op, sort, args, value, low, high
         self.core = args[0] if op == "within" else self
         self.facts: frozenset[Term] = frozenset((self,))
         self.opposite: Term | None = None
+        self.number = 0
 
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.args))
         return f"{self.op}({inner})" if self.args else f"{self.value}"
+
+
+def _number(term: Term) -> int:
+    return term.number
 
 
 class Terms(Domain[Term]):
@@ -46,6 +53,7 @@ class Terms(Domain[Term]):
         found = self.made.get(key)
         if found is None:
             found = self.made[key] = Term(op, sort, args, value, max(low, LEAST), min(high, GREATEST))
+            found.number = len(self.made)
         return found
 
     def _core(self, op: str, args: tuple[Term, ...], low: int, high: int, value: Any = None) -> Term:
@@ -100,7 +108,7 @@ class Terms(Domain[Term]):
                 inner = self.within(core.args[0], left.low - core.value, left.high - core.value)
                 return self.add(inner, shift)
             return self._core("plus", (left,), left.low + right.value, left.high + right.value, right.value)
-        left, right = sorted((left, right), key=id)
+        left, right = sorted((left, right), key=_number)
         return self._core("add", (left, right), left.low + right.low, left.high + right.high)
 
     def subtract(self, left: Term, right: Term) -> Term:
@@ -124,7 +132,7 @@ class Terms(Domain[Term]):
         return self._core("quotient", (left,), left.low // by, left.high // by, by)
 
     def remainder(self, left: Term, by: int) -> Term:
-        if 0 <= left.low and left.high < by:
+        if left.low >= 0 and left.high < by:
             return left
         if left.op == "constant":
             return self.number(left.value % by)
@@ -183,7 +191,7 @@ class Terms(Domain[Term]):
         if left.sort == "truth":
             if right.op == "constant":
                 return left if right.value else self.negation(left)
-            return self._make("equal", "truth", tuple(sorted((left, right), key=id)), None, 0, 1)
+            return self._make("equal", "truth", tuple(sorted((left, right), key=_number)), None, 0, 1)
         if left.high < right.low or right.high < left.low:
             return self.no
         if left.low == left.high == right.low == right.high:
@@ -192,7 +200,7 @@ class Terms(Domain[Term]):
 
     def _equal(self, left: Term, right: Term) -> Term:
         pushed = self._through(self.equal, left, right)
-        one, two = (left.core, right) if right.op == "constant" else sorted((left.core, right.core), key=id)
+        one, two = (left.core, right) if right.op == "constant" else sorted((left.core, right.core), key=_number)
         return pushed or self._make("equal", "truth", (one, two), None, 0, 1)
 
     def choose(self, condition: Term, then: Term, otherwise: Term) -> Term:
@@ -265,6 +273,7 @@ class Terms(Domain[Term]):
         made = self.made.get(("and", facts))
         if made is None:
             made = self.made["and", facts] = Term("and", "truth", (left, right), None, 0, 1)
+            made.number = len(self.made)
             made.facts = facts if len(facts) <= MOST_FACTS else made.facts
         return made
 
@@ -335,3 +344,27 @@ def _apply(term: Term, a: Sequence[int], at: Mapping[str, int]) -> int:
         "set": lambda: sum(bit << i for i, bit in enumerate(a)),
     }
     return simple[term.op]()
+
+
+def symbolic_cells(bound: BoundSpec, domain: Terms, mark: str = "") -> list[Term]:
+    """A state of which only the ranges are known; the variable of cell 3 is `c3`, that of member 1 of a set in it `c3_1`."""
+    cells: list[Term] = []
+    for at, leaf in bound.cells():
+        if isinstance(leaf, SetShape):
+            cells.append(domain.set_of([domain.unknown(f"{mark}c{at}_{i}") for i in range(leaf.count)]))
+        elif leaf.kind == "bool":
+            cells.append(domain.unknown(f"{mark}c{at}"))
+        else:
+            cells.append(domain.variable(f"{mark}c{at}", leaf.low, leaf.high))
+    return cells
+
+
+def assignment(bound: BoundSpec, state: Sequence[int], mark: str = "") -> dict[str, int]:
+    """A concrete state as values of the variables of `symbolic_cells`."""
+    values: dict[str, int] = {}
+    for at, leaf in bound.cells():
+        if isinstance(leaf, SetShape):
+            values |= {f"{mark}c{at}_{i}": state[at] >> i & 1 for i in range(leaf.count)}
+        else:
+            values[f"{mark}c{at}"] = state[at]
+    return values

@@ -6,9 +6,6 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from fencepost.spec.lang import BoundSpec
-from fencepost.spec.lang.layout import SetShape
-
 from .terms import Term, Terms, reachable
 
 z3: Any = importlib.import_module("z3")
@@ -65,27 +62,3 @@ def _translate(term: Term, a: list[Any]) -> Any:
             return z3.Not(a[0])
         case _:
             return a
-
-
-def symbolic_cells(bound: BoundSpec, domain: Terms, mark: str = "") -> list[Term]:
-    """A state of which only the declared ranges are known; the variable of cell 3 is `c3`, of member 1 of a set in it `c3_1`."""
-    cells: list[Term] = []
-    for at, leaf in bound.cells():
-        if isinstance(leaf, SetShape):
-            cells.append(domain.set_of([domain.unknown(f"{mark}c{at}_{i}") for i in range(leaf.count)]))
-        elif leaf.kind == "bool":
-            cells.append(domain.unknown(f"{mark}c{at}"))
-        else:
-            cells.append(domain.variable(f"{mark}c{at}", leaf.low, leaf.high))
-    return cells
-
-
-def assignment(bound: BoundSpec, state: Sequence[int], mark: str = "") -> dict[str, int]:
-    """A concrete state as values of the variables of `symbolic_cells`."""
-    values: dict[str, int] = {}
-    for at, leaf in bound.cells():
-        if isinstance(leaf, SetShape):
-            values |= {f"{mark}c{at}_{i}": state[at] >> i & 1 for i in range(leaf.count)}
-        else:
-            values[f"{mark}c{at}"] = state[at]
-    return values

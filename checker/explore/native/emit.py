@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -109,7 +109,7 @@ class Emitter:
         return replace(value, text=name)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> Generator[None]:
         """An indented block."""
         self.line(head)
         before = len(self.lines)
@@ -120,7 +120,7 @@ class Emitter:
         self.depth -= 1
 
     @contextmanager
-    def aside(self) -> Iterator[list[Line]]:
+    def aside(self) -> Generator[list[Line]]:
         """Collect lines without adding them yet."""
         lines, self.lines = self.lines, []
         held: list[Line] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
 
@@ -12,6 +13,7 @@ from ..findings import Failure, Findings, OnProgress, Progress
 from ..memory import peak_memory, resident_memory
 from .cache import Cache
 from .compile_apart import start
+from .forecast import forecast
 from .kernel import build_program, load_program
 from .lower import Lowering
 from .machine import Library
@@ -58,7 +60,7 @@ class NativeEngine:
         limits = options.limits
         stats = self.search.run(
             Limits(limits.max_states, limits.max_depth, limits.max_seconds, limits.max_bytes, limits.cancelled),
-            _relay(on_progress),
+            _relay(on_progress, limits.max_bytes),
             keep_going=options.keep_going,
             stop_on_deadlock=options.deadlock,
         )
@@ -77,7 +79,7 @@ class NativeEngine:
         for bit, failure in stats.failed.items():
             found.failures[self.lowering.failing[bit].name] = Failure(failure.level, failure.on_step)
         if stats.errors:
-            first = min(stats.errors, key=lambda e: (e.level, e.kind != "check"))
+            first = min(stats.errors, key=lambda e: (e.level, e.kind == "check"))
             found.failures[SPEC_ERROR] = Failure(first.level, first.kind == "action")
         if options.deadlock and stats.deadlock_level is not None:
             found.failures[DEADLOCK] = Failure(stats.deadlock_level, on_step=False)
@@ -104,14 +106,26 @@ class NativeEngine:
         return self.search.is_marked(self.lowering.packing.to_words(state), level)
 
 
-def _relay(on_progress: OnProgress | None):
+def _relay(on_progress: OnProgress | None, max_bytes: int | None) -> Callable[[NativeProgress], None] | None:
     if on_progress is None:
         return None
 
     def relay(now: NativeProgress) -> None:
-        on_progress(Progress(now.depth, now.distinct, now.generated, now.queue, now.rate, resident_memory()))
+        rate = now.distinct / max(now.seconds, 1e-3)
+        note = _forecast(now, max_bytes)
+        on_progress(Progress(now.depth, now.distinct, now.generated, now.queue, rate, resident_memory(), note))
 
     return relay
+
+
+def _forecast(now: NativeProgress, max_bytes: int | None) -> str:
+    """What the sizes of the levels so far lead to expect; empty while they say nothing."""
+    expected = forecast(now.per_depth, now.memory / max(1, now.distinct))
+    if expected is None:
+        return ""
+    if max_bytes is not None and expected.memory_low > max_bytes:
+        return f"about {expected.distinct_low:.1e} states expected: they will not fit in {max_bytes / 2**30:.1f} GiB, lower the bounds"
+    return f"{expected.distinct_low:.1e} to {expected.distinct_high:.1e} states expected"
 
 
 def _cut(stats: NativeStats, options: Options) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ....spec.lang import tree as t
 from ....spec.lang.bind import BoundSpec, Property, Rule
+from ....spec.lang.declare import WITNESS_KINDS
 from ....spec.lang.errors import Place
 from ....spec.lang.source import left_sides, tree_of
 from ..watch import condition_number
@@ -33,7 +34,7 @@ class Lowering:
         self.texts: list[str] = []
         self.permutable = bound.permutable() if symmetry else {}
         self.failing = [p for p in bound.properties if p.kind in (*STATE_KINDS, "step")]
-        self.witnesses = [p for p in bound.properties if p.kind == "reachable"]
+        self.witnesses = [p for p in bound.properties if p.kind in WITNESS_KINDS]
         self.covers: list[tuple[str, int]] = []
         assert bound.spec.elaborated is not None
         self.elaborated = bound.spec.elaborated
@@ -154,7 +155,7 @@ class Lowering:
 
     def _instances(self, rule: Rule, after: Sequence[str]) -> str:
         function = self.elaborated.of(rule.declared.function)
-        made = self._add(FunctionLowering(self, function, f"a{rule.number}_{rule.name}", 1).lower_action())
+        made = self._add(FunctionLowering(self, function, f"a{rule.number}_{function.name}", 1).lower_action())
         lines = [f"k = {rule.number}"]
         names = [f"p{i}" for i in range(len(rule.domains))]
         for depth, (name, domain) in enumerate(zip(names, rule.domains, strict=True)):

@@ -53,11 +53,15 @@ class Store:
         return int((self.starts[level + 1] - self.starts[level]).sum())
 
     def _wanted_bits(self, incoming: Ints) -> Ints:
-        """Return the table sizes, as powers of two, that keep tables at most three quarters full."""
+        """Return the table sizes, as powers of two: three quarters full now, 15 sixteenths if all that comes is new.
+
+        Most of what comes is there already, so a table rarely gets fuller than three quarters.
+        """
         wanted = self._bits.copy()
-        expected = self.counts + incoming
         while True:
-            full = expected * 4 > np.left_shift(3, wanted)
+            full = (self.counts * 4 > np.left_shift(3, wanted)) | (
+                (self.counts + incoming) * 16 > np.left_shift(15, wanted)
+            )
             if not full.any():
                 return wanted
             wanted[full] += 1

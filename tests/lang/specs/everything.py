@@ -27,7 +27,6 @@ from fencepost.spec.lang import (
 PEOPLE, SEATS = Index("people", default=3), Index("seats", default=3)
 SIZE = Bound("size", default=3, least=1)
 MODE = Switch("mode", "plain", "odd")
-ROW = Seq[SEATS, 2]
 
 
 class Mood(IntEnum):
@@ -225,7 +224,7 @@ def grow(s, p: PEOPLE):
     item.who = p
     item.n = s.at[p]
     item.on = not s.flag
-    item.seats = {b for b in s.rows[p]} | s.busy
+    item.seats = {b for b in s.rows[p] if b in s.busy} | s.busy
     other = s.items[s.at[p] - 1]
     other.n += 1
     other.more.append(s.rows[p][0])
@@ -284,7 +283,7 @@ def short(s, p: PEOPLE):
 @action
 def container(s, p: PEOPLE):
     """A container of its own, filled by a loop that may break."""
-    mine = fresh(ROW)
+    mine = fresh(Seq[SEATS, 2])
     for b in s.rows[p]:
         if b in mine:
             break

@@ -61,8 +61,17 @@ class Page:
     seen: SetOf[BLOCKS]
 
 
+@record
+class Tally:
+    """Rounds, and nothing about blocks: it may be made blank as a whole."""
+
+    rounds: Array[2, Int(0, 2)]
+    by: Maybe[REQUESTS]
+
+
 @state
 class Everything:
+    tally: Tally
     phase: Phase
     status: Array[REQUESTS, Int(WAITING, RUNNING)]
     table: Array[REQUESTS, Seq[BLOCKS, 2]]
@@ -143,6 +152,7 @@ def mix(s, k: Int(0, STEPS - 1), r: REQUESTS, up: Bool):
         note(page.first, b, r)
         page.seen.add(b)
     mark = page.marks.grow()
+    mark.block = page.first.block
     mark.level = max(LOWEST, -len(page.seen)) if up else min(2, k, 1)
     if up and len(s.numbers) < ROOM:
         s.numbers.insert(len(s.numbers) // 2, (mark.level - 1) % 3)
@@ -158,6 +168,7 @@ def mix(s, k: Int(0, STEPS - 1), r: REQUESTS, up: Bool):
         if total > 3:
             break
     s.last = None if total == 0 else total % 5
+    s.tally.by = r
     s.turn = not s.turn
     if total > 1 or s.turn:
         s.phase = Phase.DRAIN
@@ -196,8 +207,11 @@ def again(s):
     s.numbers.clear()
     s.last = None
     for k in range(STEPS):
-        s.pages[k].clear()
+        s.pages[k].marks.clear()
         s.pages[k].seen = set()
+    s.tally.rounds[0] = (s.tally.rounds[0] + 1) % 2
+    if s.turn:
+        s.tally.clear()
     s.busy |= held(s)
     s.busy &= held(s)
     s.busy -= {b for b in s.free}
