@@ -58,14 +58,16 @@ def load(text: str, on: On) -> Loaded:
 
 def _target(name: str, origin: Origin | None, recorded: Values, on: On) -> Target:
     spec, source = _spec(name, origin, on)
-    values, again, profile = _values(on, name)
+    values, again, profile = _values(on, name, origin)
     asked = parse_bounds(on.bounds)
-    kept = {n: v for n, v in recorded.items() if n in spec.bounds} if values or asked else recorded
+    changed = bool(on.profile or on.fault or asked)
+    kept = {n: v for n, v in recorded.items() if n in spec.bounds} if changed else recorded
     label = {
         "profile": profile or (origin.profile if origin is not None else None),
         "fault": on.fault or (origin.fault if origin is not None else None),
     }
-    model = Model.of(spec, {**kept, **values, **asked}, **label)
+    over = values if on.profile or on.fault else {}
+    model = Model.of(spec, {**values, **kept, **over, **asked}, **label)
     defaults = {n: v for n, b in spec.bounds.items() if (v := b.default) is not None}
     words = ("--spec", source) if source is not None else again
     known = kvdata.profiles().get(model.profile or "") if source is None else None
@@ -85,8 +87,8 @@ def _spec(name: str, origin: Origin | None, on: On) -> tuple[Spec, str | None]:
     return load_shipped(source or name), None
 
 
-def _values(on: On, name: str) -> tuple[Values, tuple[str, ...], str | None]:
-    """The values that --profile or --fault stands for, these words, and the name of the profile."""
+def _values(on: On, name: str, origin: Origin | None) -> tuple[Values, tuple[str, ...], str | None]:
+    """The values that --profile or --fault (else what the trace names) stands for, these words, and the profile's name."""
     if on.fault is not None and on.profile is not None:
         raise UsageError("--fault brings its own profile: leave out --profile")
     if (on.fault or on.profile) and name != "kv" and on.spec != "kv":
@@ -96,4 +98,8 @@ def _values(on: On, name: str) -> tuple[Values, tuple[str, ...], str | None]:
         return dict(found.values), ("--fault", found.id), found.base
     if on.profile is not None:
         return dict(kvdata.profile(on.profile).switches), ("--profile", on.profile), on.profile
+    if origin is not None and origin.fault in kvdata.faults():
+        return _values(On(fault=origin.fault), name, None)
+    if origin is not None and origin.profile in kvdata.profiles():
+        return _values(On(profile=origin.profile), name, None)
     return {}, (), None

@@ -49,13 +49,9 @@ def _spec(name: str) -> dict[str, Any]:
     spec = load_shipped(name)
     return {
         "doc": spec.doc,
-        "bounds": {
-            bound: {"default": b.default, "values": b.describe(), "meaning": b.doc} for bound, b in spec.bounds.items()
-        },
+        "bounds": {bound: {"default": b.default, "values": b.describe(), "meaning": b.doc} for bound, b in spec.bounds.items()},
         "actions": [a.name for a in spec.actions],
-        "properties": {
-            p.name: {"kind": p.declaration.kind, "statement": " ".join(p.doc.split())} for p in spec.properties
-        },
+        "properties": {p.name: {"kind": p.declaration.kind, "statement": " ".join(p.doc.split())} for p in spec.properties},
     }
 
 

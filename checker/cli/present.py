@@ -54,9 +54,7 @@ def _times(result: Result, start: float) -> None:
 
     figures = result.figures
     spent = {name: figures.seconds.get(name, 0.0) for name in ("compile", "search")}
-    each = ", ".join(
-        f"{name} {seconds(amount)}" for name, amount in {"start": start, **spent}.items() if amount >= 0.005
-    )
+    each = ", ".join(f"{name} {seconds(amount)}" for name, amount in {"start": start, **spent}.items() if amount >= 0.005)
     memory = size(figures.peak_memory_bytes)
     print(f"{seconds(since_start())} ({each}), peak memory {memory}, engine {result.engine}", file=sys.stderr)
 
@@ -118,23 +116,13 @@ def _write(found: Target, result: Result, trace_out: Path, *, mbt: bool) -> None
 
 
 def _json(found: Target, result: Result, replay: dict[str, str], start: float) -> str:
-    from ..report.schema import result_document
+    from ..report.schema import Said, result_document
 
     rows: list[dict[str, Any]] = []
     if found.derived is not None:
         rows = [row.model_dump() for row in (*found.derived.rows, *found.derived.ignored)]
-    made = result_document(
-        found.model,
-        result,
-        target=found.origin,
-        source=found.source,
-        derived=rows,
-        replay=replay,
-        notes=found.notes,
-        start=start,
-        total=since_start(),
-    )
-    return made.model_dump_json(indent=2)
+    said = Said(found.origin, found.source, rows, replay, found.notes, start, since_start())
+    return result_document(found.model, result, said).model_dump_json(indent=2)
 
 
 def _quietly(found: Target, result: Result) -> None:

@@ -92,9 +92,7 @@ def _named(wanted: Wanted, word: str) -> Target:
         return _config(wanted, word)
     if path.exists():
         raise UsageError(f"{word}: neither a vLLM config (.yaml) nor a spec (.py)")
-    raise UsageError(
-        f"{word}: there is no such file, and no spec of this name is shipped (there is: {', '.join(SHIPPED)})"
-    )
+    raise UsageError(f"{word}: there is no such file, and no spec of this name is shipped (there is: {', '.join(SHIPPED)})")
 
 
 def load_shipped(name: str) -> Spec:
@@ -119,9 +117,7 @@ def _file(wanted: Wanted, word: str) -> Target:
     from ...spec.lang import load_file
 
     if wanted.profile is not None:
-        raise UsageError(
-            "--profile: profiles are those of the spec kv, not of a spec file; use --bounds for its switches"
-        )
+        raise UsageError("--profile: profiles are those of the spec kv, not of a spec file; use --bounds for its switches")
     spec = load_file(Path(word))
     given = parse_bounds(wanted.bounds)
     base = {name: value for name, b in spec.bounds.items() if (value := b.default) is not None}

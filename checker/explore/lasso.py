@@ -157,12 +157,13 @@ def _reach(graph: Graph, starts: Iterable[int], stays: Sequence[int], tick: Tick
     ordered: dict[int, int] = {}
     while pending or queue:
         if pending and (not queue or graph.depth[pending[0]] <= queue[0][0]):
-            number, distance = pending[0], graph.depth[pending.popleft()]
-            if number in found_by:
-                continue
+            number = pending.popleft()
+            distance = graph.depth[number]
             found_by[number] = -1
         else:
             distance, number = queue.popleft()
+        if number in ordered:
+            continue
         tick()
         ordered[number] = found_by[number]
         for edge in graph.edges(number):

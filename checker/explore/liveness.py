@@ -62,9 +62,7 @@ class Guard:
             self.tell()
 
 
-def decide(
-    bound: BoundSpec, limits: Limits, spent: float = 0.0, on_progress: OnProgress | None = None
-) -> dict[str, Outcome]:
+def decide(bound: BoundSpec, limits: Limits, spent: float = 0.0, on_progress: OnProgress | None = None) -> dict[str, Outcome]:
     """For every progress property, what is found; `spent` is how many seconds of the time limit are gone."""
     properties = [prop for prop in bound.properties if prop.kind in LIVENESS]
     if not properties:
@@ -99,8 +97,7 @@ def complete(graph: Graph, bound: BoundSpec, limits: Limits, guard: Guard) -> No
 def fairness_of(bound: BoundSpec) -> Fairness:
     """The declared fairness of the actions."""
     weak, strong = (
-        sum(1 << rule.number for rule in bound.actions if rule.declared.declaration.fair == kind)
-        for kind in ("weak", "strong")
+        sum(1 << rule.number for rule in bound.actions if rule.declared.declaration.fair == kind) for kind in ("weak", "strong")
     )
     return Fairness(weak, strong)
 

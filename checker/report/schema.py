@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...traces.itf import document
-from ...traces.origin import Origin, version
+from ...traces.origin import Origin, hash_of_bounds, version
 from ..model import Model
 from ..result import PropertyResult, Result
 
@@ -111,24 +112,27 @@ class ResultDocument(Part):
     notes: list[str]
 
 
-def result_document(
-    model: Model,
-    result: Result,
-    *,
-    target: str,
-    source: str | None,
-    derived: list[dict[str, Any]],
-    replay: dict[str, str],
-    notes: tuple[str, ...],
-    start: float,
-    total: float,
-) -> ResultDocument:
-    """Put a result into its JSON form; `start` and `total` are seconds of the command."""
+@dataclass(frozen=True)
+class Said:
+    """What a result is reported with: what was checked in words, the spec's file, the lines of the table of a derived model,
+    the commands that replay its traces, notes, and the seconds of the command until the search began and in all."""
+
+    target: str
+    source: str | None
+    derived: list[dict[str, Any]]
+    replay: dict[str, str]
+    notes: tuple[str, ...]
+    start: float
+    total: float
+
+
+def result_document(model: Model, result: Result, said: Said) -> ResultDocument:
+    """Put a result into its JSON form."""
     figures = result.figures
-    properties = [_property(model, result, p, source, replay) for p in result.properties]
+    properties = [_property(model, result, p, said) for p in result.properties]
     first = result.violations[0].name if result.violations else None
-    origin = Origin.of(model.bound, "")
     least, mean, greatest = figures.degrees
+    spent = {name: figures.seconds.get(name, 0.0) for name in ("compile", "search")}
     return ResultDocument(
         schema_version=SCHEMA_VERSION,
         fencepost=version(),
@@ -140,15 +144,8 @@ def result_document(
         depth=figures.depth,
         symmetry=figures.symmetry,
         engine=result.engine,
-        spec=SpecPart(name=model.spec.name, source=source, sha256=origin.spec_hash),
-        model=ModelPart(
-            target=target,
-            profile=model.profile,
-            fault=model.fault,
-            bounds=dict(model.bound.values),
-            bounds_sha256=origin.bounds_hash,
-            derived=derived,
-        ),
+        spec=SpecPart(name=model.spec.name, source=said.source, sha256=model.spec.source_hash()),
+        model=_model(model, said.target, said.derived),
         properties=properties,
         actions=[ActionPart(name=a.name, enabled=a.enabled, taken=a.taken) for a in figures.actions],
         per_depth=list(figures.per_depth),
@@ -158,26 +155,30 @@ def result_document(
         vacuous=list(result.vacuous),
         open=list(result.open),
         trace=next((p.trace for p in properties if p.name == first), None),
-        replay=replay.get(first) if first else None,
-        seconds=SecondsPart(
-            start=start,
-            compile=figures.seconds.get("compile", 0.0),
-            search=figures.seconds.get("search", 0.0),
-            total=total,
-        ),
+        replay=said.replay.get(first) if first else None,
+        seconds=SecondsPart(start=said.start, total=said.total, **spent),
         start_memory_bytes=figures.start_memory_bytes,
         peak_memory_bytes=max(figures.peak_memory_bytes, figures.start_memory_bytes),
-        notes=list(notes),
+        notes=list(said.notes),
     )
 
 
-def _property(
-    model: Model, result: Result, prop: PropertyResult, source: str | None, replay: dict[str, str]
-) -> PropertyPart:
+def _model(model: Model, target: str, derived: list[dict[str, Any]]) -> ModelPart:
+    return ModelPart(
+        target=target,
+        profile=model.profile,
+        fault=model.fault,
+        bounds=dict(model.bound.values),
+        bounds_sha256=hash_of_bounds(model.bound.values),
+        derived=derived,
+    )
+
+
+def _property(model: Model, result: Result, prop: PropertyResult, said: Said) -> PropertyPart:
     made = None
     if prop.trace is not None:
         origin = Origin.of(
-            model.bound, prop.name, source=source, profile=model.profile, fault=model.fault, engine=result.engine
+            model.bound, prop.name, source=said.source, profile=model.profile, fault=model.fault, engine=result.engine
         )
         made = document(model.bound, prop.trace, origin)
     return PropertyPart(
@@ -188,5 +189,5 @@ def _property(
         depth=prop.depth,
         reason=prop.reason,
         trace=made,
-        replay=replay.get(prop.name),
+        replay=said.replay.get(prop.name),
     )

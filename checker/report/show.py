@@ -96,9 +96,7 @@ class Shower:
         match shape:
             case ArrayShape(count, item, index):
                 for i in range(count):
-                    yield from self._changes(
-                        item, before, after, f"{path}[{self.member(index, i)}]", at + i * item.size
-                    )
+                    yield from self._changes(item, before, after, f"{path}[{self.member(index, i)}]", at + i * item.size)
             case RecordShape():
                 for name, offset, inner in shape.fields:
                     yield from self._changes(inner, before, after, f"{path}.{name}" if path else name, at + offset)

@@ -20,9 +20,7 @@ def console(stream: IO[str] | None = None) -> Console:
     out = stream or sys.stdout
     terminal = out.isatty()
     width = None if terminal else _columns()
-    return Console(
-        file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False, no_color=not terminal
-    )
+    return Console(file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False, no_color=not terminal)
 
 
 def _columns() -> int:

@@ -63,11 +63,16 @@ def write_slots(s, now, r, at):
 
 def reads_junk(s, now, r, at):
     """Whether a request whose result is kept reads a slot of its table that does not hold its own content."""
-    if s.status[r] != Status.RUNNING or s.stale[r] > 0:
-        return False
     end = s.flight[now].start[r] + s.flight[now].count[r]
+    if s.status[r] != Status.RUNNING or superseded(s, now, r, end):
+        return False
     for k in range(blocks_for(end)):
         b = s.flight[now].blocks[at + k]
         if expects(s, b, r, k) and s.good[b] < min(BLOCK_SIZE, end - k * BLOCK_SIZE):
             return True
     return False
+
+
+def superseded(s, now, r, end):
+    """Whether the request was preempted and resumed since the step: a later one computes some of its tokens again."""
+    return any(r in s.flight[k].owners and s.flight[k].start[r] < end for k in range(now + 1, len(s.flight)))

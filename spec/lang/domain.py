@@ -1,7 +1,7 @@
 """Value domains: what the evaluator needs to know of the values that it works with.
 
 A domain has three sorts of values: numbers, truth values and sets of members of an index (numbered from 0). With
-`Concrete` they are plain integers; a symbolic domain has terms, a domain of columns could have arrays.
+`ConcreteDomain` they are plain integers; a symbolic domain has terms, a domain of columns could have arrays.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Domain(Protocol[V]):
         return chosen
 
 
-class Concrete(Domain[int]):
+class ConcreteDomain(Domain[int]):
     """Plain integers: everything is known, so nothing is ever merged, and an evaluation is one execution."""
 
     def constant(self, value: int) -> int | None:

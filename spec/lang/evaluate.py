@@ -3,7 +3,7 @@
 It reads the typed tree and works on a row of cells laid out as in `layout.py`. Where a condition is not known, both
 branches are evaluated and the cells that differ are merged; loops are unrolled as far as their ends can reach; helpers
 are entered; an index that is not known becomes a selection. Nothing is raised for what would be a spec error: it becomes
-an obligation. With `Concrete` values an evaluation is one execution.
+an obligation. With a `ConcreteDomain` an evaluation is one execution.
 """
 
 from __future__ import annotations

@@ -272,7 +272,8 @@ class Expressions(Sequences[V]):
         assert stop is not None
         start, stop = self._number(start), self._number(stop)
         first, last = domain.range(start)[0], domain.range(stop)[1]
-        if last - first > MOST_TRIPS:
+        known = domain.constant(start) is not None and domain.constant(stop) is not None
+        if last - first > MOST_TRIPS and not known:
             raise UnboundedLoop(loop.place)
         for i in range(first, last):
             number = domain.number(i)

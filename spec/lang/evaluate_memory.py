@@ -15,8 +15,6 @@ from .layout import ArrayShape, Leaf, SeqShape, SetShape, Shape, leaves
 
 V = TypeVar("V")
 T = TypeVar("T")
-Unknown = Any
-"""A cell of a local that is not assigned yet is None; the front end sees to it that nobody reads it."""
 
 
 class Step(NamedTuple):
@@ -38,7 +36,7 @@ class Location:
 
     def plus(self, cells: int, shape: Shape) -> Location:
         """A part of this place."""
-        return replace(self, at=self.at + cells, shape=shape)
+        return Location(self.at + cells, shape, self.steps)
 
 
 Delta = dict[int, Any]
@@ -46,7 +44,7 @@ Delta = dict[int, Any]
 
 
 class Memory(Generic[V]):
-    """The row of cells."""
+    """The row of cells; that of a local which is not assigned yet is None, and nobody reads it."""
 
     def __init__(self, domain: Domain[V]) -> None:
         self.domain = domain

@@ -55,9 +55,7 @@ def taken(s: Pool, r: int, status: int) -> Pool:
 def released(s: Pool, r: int, status: int, size: Size) -> Pool:
     """Request r gives its blocks up and gets this status."""
     held, n = s.blocks[r], len(s.flight)
-    after = s._replace(
-        status=with_item(s.status, r, status), blocks=tuple(() if q == r else b for q, b in enumerate(s.blocks))
-    )
+    after = s._replace(status=with_item(s.status, r, status), blocks=tuple(() if q == r else b for q, b in enumerate(s.blocks)))
     hole = size.fence == 2 and n == size.steps and len(held) == size.per_request
     if size.fence == 0 or n == 0 or hole:
         return after._replace(free=held + s.free)

@@ -13,6 +13,29 @@ Told = tuple[bool, State, bool]
 """What an evaluator says of an action instance in a state: enabled, the successor, and whether every obligation holds."""
 
 
+COUNTING = '''
+"""Counts."""
+from fencepost.spec.lang import Int, action, state
+
+
+@state
+class Counter:
+    """A number."""
+
+    n: Int(0, 1_000_000)
+
+
+@action
+def count(s):
+    """One by one."""
+    total = 0
+    for _ in range(s.n):
+        total += 1
+    s.n = total
+'''
+"""A spec with a loop that nothing but the state bounds."""
+
+
 def random_state(shape: Shape, choose: random.Random) -> State:
     """A state in which every cell is within its range and what lies beyond a sequence is blank; often small."""
     match shape:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fencepost.spec.lang import BoundSpec, Spec, load_file, load_module
-from fencepost.spec.lang.domain import Concrete
+from fencepost.spec.lang.domain import ConcreteDomain
 from fencepost.spec.lang.evaluate import Evaluator
 
 from . import agreement
@@ -14,12 +14,12 @@ EVERYTHING = Path(__file__).parent / "specs" / "everything.py"
 KVFENCE = ROOT / "benchmarks" / "kvfence.py"
 MODELS = sorted((ROOT / "tests" / "models" / "specs").glob("*.py"))
 TINY = {"requests": 2, "blocks": 2, "steps": 2, "per_request": 2}
-STATES = 60
+STATES = 40
 
 
 def compare(bound: BoundSpec, states: list[tuple[int, ...]]) -> dict[str, int]:
     """Assert agreement on all actions and properties; returns how often each outcome was seen."""
-    evaluator = Evaluator(bound, Concrete())
+    evaluator = Evaluator(bound, ConcreteDomain())
     counts: dict[str, int] = {}
 
     def tell(rule: agreement.Rule, args: tuple[int, ...], state: tuple[int, ...]) -> agreement.Told:
@@ -40,7 +40,7 @@ def compare(bound: BoundSpec, states: list[tuple[int, ...]]) -> dict[str, int]:
 
 def test_initial_states() -> None:
     bound = BoundSpec(load_file(EVERYTHING), {})
-    evaluator = Evaluator(bound, Concrete())
+    evaluator = Evaluator(bound, ConcreteDomain())
     for rule, args, state in bound.initial():
         assert rule is not None
         outcome = evaluator.action(bound.shape.blank, rule, evaluator.arguments(rule, args))
@@ -85,9 +85,17 @@ KV = [
 @pytest.mark.parametrize("given", KV, ids=["local", "remote", "caching"])
 def test_kv(given: dict[str, int | str]) -> None:
     bound = BoundSpec(kv(), given)
-    compare(bound, agreement.reached(bound, 30))
+    compare(bound, agreement.reached(bound, 20))
 
 
 def kv() -> Spec:
     """The KV spec."""
     return load_module("fencepost.spec.kv.kv", "kv")
+
+
+def test_long_loop(tmp_path: Path) -> None:
+    path = tmp_path / "counting.py"
+    path.write_text(agreement.COUNTING)
+    bound = BoundSpec(load_file(path), {})
+    evaluator = Evaluator(bound, ConcreteDomain())
+    assert evaluator.action([9_000], bound.actions[0], ()).cells == (9_000,)

@@ -96,29 +96,7 @@ def test_size_of_terms() -> None:
 
 def test_loop_without_a_bound_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "counting.py"
-    path.write_text(COUNTING)
+    path.write_text(agreement.COUNTING)
     bound = BoundSpec(load_file(path), {})
     with pytest.raises(UnboundedLoop, match=r"counting.py:17: nothing bounds how often this loop runs"):
         Symbolic(bound).outcome(bound.actions[0], ())
-
-
-COUNTING = '''
-"""Counts."""
-from fencepost.spec.lang import Int, action, state
-
-
-@state
-class Counter:
-    """A number."""
-
-    n: Int(0, 1_000_000)
-
-
-@action
-def count(s):
-    """One by one."""
-    total = 0
-    for _ in range(s.n):
-        total += 1
-    s.n = total
-'''

@@ -403,7 +403,12 @@ class Writer:
         if kind == "found":
             name, b = self.name("f"), self.name("b")
             c.names.setdefault("blk", []).append(name)
-            return [f"{name} = None", f"for {b} in s.free:", f"    if {self.cond(c.inner(**{b: 'blk'}))}:", f"        {name} = {b}"]
+            return [
+                f"{name} = None",
+                f"for {b} in s.free:",
+                f"    if {self.cond(c.inner(**{b: 'blk'}))}:",
+                f"        {name} = {b}",
+            ]
         makers = {"num": self.num, "bool": self.cond}
         make = makers.get(kind)
         value = make(c) if make else self.set(c, "blk") if kind == "set_blk" else self.member(c, kind)
@@ -508,7 +513,12 @@ class Writer:
             body += [f"    return {self.cond(scope)}"]
         if "seq" in kinds and returns == "nothing":
             q = parameters[kinds.index("seq")]
-            body += [f"    if len({q}) > 0:", f"        s.busy.add({q}.pop_front())", "    else:", f"        {q}.append(s.one.block)"]
+            body += [
+                f"    if len({q}) > 0:",
+                f"        s.busy.add({q}.pop_front())",
+                "    else:",
+                f"        {q}.append(s.one.block)",
+            ]
         self.helpers.append((name, returns, " ".join(kinds)))
         return f"def {name}({', '.join(['s', *parameters])}):\n" + "\n".join(body or ["    pass"]) + "\n\n\n"
 

@@ -42,17 +42,17 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.fdopen
+    real: Any = os.fdopen
 
-    def half(handle: int, *args: Any, **more: Any) -> IO[Any]:
-        stream = real(handle, *args, **more)
-        write = stream.write
+    def half(handle: int, *args: Any, **more: Any) -> IO[str]:
+        stream: Any = real(handle, *args, **more)
+        write: Any = stream.write
 
         def full(text: str) -> int:
             write(text[:3])
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        stream.write = full  # pyright: ignore[reportAttributeAccessIssue]
+        stream.write = full
         return stream
 
     monkeypatch.setattr(files.os, "fdopen", half)

@@ -130,9 +130,7 @@ NOISE = ("begin", (0, 1, 1))
         ((BEGIN, ("count", (-1,)), ("count", (-1,))), None, ("spec-error",)),
     ],
 )
-def test_what_a_trace_shows(
-    kinds: BoundSpec, walk: Walk, actions: Any, loop: int | None, found: tuple[str, ...]
-) -> None:
+def test_what_a_trace_shows(kinds: BoundSpec, walk: Walk, actions: Any, loop: int | None, found: tuple[str, ...]) -> None:
     trace = walk(kinds, "", *actions, loop=loop)
     assert shown_by(kinds, trace) == found
     assert all(shows(kinds, replace(trace, property=name)) for name in found)

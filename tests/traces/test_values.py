@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fencepost.spec.lang import BoundSpec
 from fencepost.spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
+from fencepost.traces.untyped import is_list, is_object
 from fencepost.traces.values import big, from_itf, to_itf, type_in_apalache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -47,9 +48,9 @@ def test_a_state_survives_itf(kinds: BoundSpec, data: st.DataObject) -> None:
 
 def no_bare_numbers(value: Any) -> bool:
     """ITF has no JSON numbers since 2023-09-14."""
-    if isinstance(value, dict):
+    if is_object(value):
         return all(no_bare_numbers(v) for v in value.values())
-    if isinstance(value, list):
+    if is_list(value):
         return all(map(no_bare_numbers, value))
     return isinstance(value, bool | str)
 
@@ -86,26 +87,26 @@ def test_an_array_may_be_a_function(kinds: BoundSpec) -> None:
     assert to_itf(kinds.shape, from_itf(kinds.shape, written, "s"))["owner"] == [{"tag": "Some", "value": big(1)}] * 3
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "complaint"),
-    [
-        ("low", 1, "s.low: 1 is not a whole number"),
-        ("low", big(9), "s.low: 9 is not in -2..3"),
-        ("low", {"#bigint": "x"}, "s.low: {'#bigint': 'x'} is not a whole number"),
-        ("low", {"#bigint": "9" * 5000}, "s.low: {'#bigint': '999"),
-        ("mood", "ANGRY", "s.mood: 'ANGRY' is not in {CALM, BUSY}"),
-        ("mood", True, "s.mood: True is not a name"),
-        ("on", "yes", "s.on: 'yes' is not a truth value"),
-        ("last", "CALM", "s.last: expected"),
-        ("owner", [], "s.owner: expected a list of 3 elements"),
-        ("owner", {"#map": [[big(0), big(0)]]}, "s.owner: expected the keys 0 to 2"),
-        ("owner", {"#map": [[big(0)]]}, "s.owner: a #map holds pairs"),
-        ("queue", [big(0)] * 4, "s.queue: expected a list of at most 3 elements"),
-        ("queue", {"#set": []}, "s.queue: {'#set': []} is not a list"),
-        ("jobs", [[]], "s.jobs[0]: expected an object"),
-        ("jobs", [{"who": {"tag": "None"}}], "s.jobs[0]: expected the fields who, blocks, counts"),
-    ],
-)
+MISFITS: list[tuple[str, Any, str]] = [
+    ("low", 1, "s.low: 1 is not a whole number"),
+    ("low", big(9), "s.low: 9 is not in -2..3"),
+    ("low", {"#bigint": "x"}, "s.low: {'#bigint': 'x'} is not a whole number"),
+    ("low", {"#bigint": "9" * 5000}, "s.low: {'#bigint': '999"),
+    ("mood", "ANGRY", "s.mood: 'ANGRY' is not in {CALM, BUSY}"),
+    ("mood", True, "s.mood: True is not a name"),
+    ("on", "yes", "s.on: 'yes' is not a truth value"),
+    ("last", "CALM", "s.last: expected"),
+    ("owner", [], "s.owner: expected a list of 3 elements"),
+    ("owner", {"#map": [[big(0), big(0)]]}, "s.owner: expected the keys 0 to 2"),
+    ("owner", {"#map": [[big(0)]]}, "s.owner: a #map holds pairs"),
+    ("queue", [big(0)] * 4, "s.queue: expected a list of at most 3 elements"),
+    ("queue", {"#set": []}, "s.queue: {'#set': []} is not a list"),
+    ("jobs", [[]], "s.jobs[0]: expected an object"),
+    ("jobs", [{"who": {"tag": "None"}}], "s.jobs[0]: expected the fields who, blocks, counts"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "complaint"), MISFITS)
 def test_what_does_not_fit_is_named(kinds: BoundSpec, name: str, value: Any, complaint: str) -> None:
     written = to_itf(kinds.shape, kinds.shape.blank) | {name: value}
     with pytest.raises(ValueError, match=re.escape(complaint)):

@@ -62,7 +62,7 @@ class NativeEngine:
             Limits(limits.max_states, limits.max_depth, limits.max_seconds, limits.max_bytes, limits.cancelled),
             _relay(on_progress, limits.max_bytes),
             keep_going=options.keep_going,
-            stop_on_deadlock=options.deadlock,
+            stop_on_deadlock=options.deadlock and not options.keep_going,
         )
         found = self._findings(stats, options)
         found.seconds = {"compile": self.compile_seconds + compiled - begin, "search": time.monotonic() - compiled}

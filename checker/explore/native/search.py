@@ -259,7 +259,7 @@ class NativeSearch:
             return "cancelled"
         if limits.max_seconds is not None and now - self._started >= limits.max_seconds:
             return "max-time"
-        if limits.max_states is not None and self._store.total >= limits.max_states:
+        if limits.max_states is not None and self._store.total > limits.max_states:
             return "max-states"
         return None
 

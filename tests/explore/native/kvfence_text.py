@@ -202,9 +202,7 @@ def program(r: int, b: int, d: int, k: int, fence: int) -> Program:
 def initial(r: int, b: int, d: int, k: int) -> list[int]:
     """Return the packed initial state: every request waits, all blocks are free in order."""
     block, count = max(1, (b - 1).bit_length()), b.bit_length()
-    cells = (
-        [(2, 0)] * r + ([(k.bit_length(), 0)] + [(block, 0)] * k) * r + [(count, b)] + [(block, i) for i in range(b)]
-    )
+    cells = [(2, 0)] * r + ([(k.bit_length(), 0)] + [(block, 0)] * k) * r + [(count, b)] + [(block, i) for i in range(b)]
     cells += [(d.bit_length(), 0)] + [(b, 0)] * d + [(count, 0)] + [(d.bit_length(), 0), (block, 0)] * b
     fields = Fields.of([bits for bits, _ in cells])
     words = [0] * fields.words

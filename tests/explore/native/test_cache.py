@@ -95,8 +95,7 @@ def test_old_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def _build_many(folder: Path) -> bool:
     cache = Cache(folder)
     return all(
-        build([Unit("text", f"def f(a):\n    return a * {n}")], ["f"], cache).function("f")(2) == 2 * n
-        for n in range(8)
+        build([Unit("text", f"def f(a):\n    return a * {n}")], ["f"], cache).function("f")(2) == 2 * n for n in range(8)
     )
 
 

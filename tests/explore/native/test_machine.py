@@ -64,9 +64,7 @@ def expressions() -> st.SearchStrategy[str]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.lists(expressions(), min_size=6, max_size=6), st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=4, max_size=4)
-)
+@given(st.lists(expressions(), min_size=6, max_size=6), st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=4, max_size=4))
 def test_expressions_are_those_of_python(texts: list[str], inputs: list[tuple[int, int, int]]) -> None:
     text = "\n".join(f"def f{i}(a, b, c):\n    return {e}" for i, e in enumerate(texts))
     expected = in_python(text)

@@ -80,14 +80,10 @@ _WIDE = Compiled(WIDE)
 
 
 def test_a_large_state_is_packed_in_parts() -> None:
-    shape = record(
-        rows=ArrayShape(1000, record(a=Leaf("int", 0, 5), b=Leaf("int", 0, 900), c=Leaf("int", -1, 2)), None)
-    )
+    shape = record(rows=ArrayShape(1000, record(a=Leaf("int", 0, 5), b=Leaf("int", 0, 900), c=Leaf("int", -1, 2)), None))
     compiled = Compiled(shape)
     assert "pack_1" in compiled.packing.source()
-    check(
-        compiled, tuple((i * 7) % 6 if i % 3 == 0 else (i * 31) % 901 if i % 3 == 1 else i % 4 - 1 for i in range(3000))
-    )
+    check(compiled, tuple((i * 7) % 6 if i % 3 == 0 else (i * 31) % 901 if i % 3 == 1 else i % 4 - 1 for i in range(3000)))
 
 
 def test_elements_lie_at_equal_distances() -> None:

@@ -66,9 +66,7 @@ def test_enabled_counts_states_and_taken_counts_transitions() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_violating_state_ends_the_search_at_the_start_of_its_level(threads: int) -> None:
-    search = search_of(
-        cube(failed="(popcount(x) == 6) << 1", reached="(x == 63) | (popcount(x) == 7) << 1"), threads=threads
-    )
+    search = search_of(cube(failed="(popcount(x) == 6) << 1", reached="(x == 63) | (popcount(x) == 7) << 1"), threads=threads)
     stats = search.run()
     sizes = [len(level) for level in cube_levels()]
     assert stats.stopped == "violation"

@@ -25,6 +25,12 @@ def ends(s):
     return s.n == END
 
 
+@eventually
+def passes_one(s):
+    """The counter is one at some time, and may go on from there."""
+    return s.n == 1
+
+
 def beyond_its_end(s):
     return s.n > END
 

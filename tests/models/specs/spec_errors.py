@@ -14,6 +14,7 @@ from fencepost.spec.lang import (
     always,
     implies,
     init,
+    quiescent,
     record,
     require,
     state,
@@ -152,6 +153,17 @@ def looks_ahead(s):
 def counts(s):
     """An invariant that another one comes before."""
     return implies(s.steps == 2, len(s.q) < 2 or s.q[0] < 3 or KIND == "property")
+
+
+def waited(s):
+    """A condition that looks too far when there is nothing."""
+    return KIND == "condition" and s.steps == 2 and s.q[2] == 0
+
+
+@quiescent(waited, when=lambda: KIND == "condition")
+def rests(s):
+    """Never looked at."""
+    return s.steps < 2
 
 
 @step
