@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..spec.lang import BoundSpec, Property, SpecError, State
 from ..spec.lang.declare import WITNESS_KINDS
+from .lasso import objection
 from .trace import Trace
 
 DEADLOCK, SPEC_ERROR = "deadlock", "spec-error"
@@ -44,20 +47,10 @@ def _fails(bound: BoundSpec, prop: Property, trace: Trace) -> bool:
 
 
 def _never_reached(bound: BoundSpec, prop: Property, trace: Trace) -> bool:
-    """Whether the trace is a lasso (or ends in a deadlock) on which the awaited state does not come."""
-    states = trace.states
-    if trace.loop is None:
-        if not is_deadlock(bound, trace.last):
-            return False
-    elif all(after != states[trace.loop] for _, _, after in bound.transitions(trace.last)):
-        return False
-    if prop.kind == "eventually":
-        return not any(bound.holds(prop, state) for state in states)
-    lasso = len(states) - 1 if trace.loop is None else trace.loop
-    return any(
-        bound.condition_holds(prop, state) and not any(bound.holds(prop, s) for s in states[min(number, lasso) :])
-        for number, state in enumerate(states)
-    )
+    """Whether the trace is a fair lasso (or ends in a deadlock) on which the awaited state does not come."""
+    if trace.loop is None and is_deadlock(bound, trace.last):
+        trace = replace(trace, loop=len(trace))
+    return objection(bound, prop, trace) is None
 
 
 def _safely(bound: BoundSpec, prop: Property, state: State) -> bool:

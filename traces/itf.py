@@ -30,7 +30,7 @@ def document(bound: BoundSpec, trace: Trace, origin: Origin, *, mbt: bool = Fals
         "states": [_state(bound, trace, number, mbt=mbt) for number in range(len(trace.states))],
     }
     if trace.loop is not None:
-        made["loop"] = trace.loop
+        made["loop"] = min(trace.loop + 1, len(trace))  # what follows the last state, a copy of trace.loop
     return made
 
 

@@ -69,21 +69,27 @@ def _trace(bound: BoundSpec, recorded: Recorded, differences: list[str]) -> Trac
         except TraceError as error:
             why = f"{'; '.join(differences)}; " if differences else ""
             raise TraceError(f"{recorded.path}: {why}{error}") from None
-    return Trace(bound.spec.name, bound.values, recorded.origin.property, start, states[0], tuple(steps), recorded.loop)
+    claim, loop = recorded.origin.property, loop_of(recorded)
+    return Trace(bound.spec.name, bound.values, claim, start, states[0], tuple(steps), loop)
+
+
+def loop_of(recorded: Recorded) -> int | None:
+    """The state that the last one equals, where the file says which one comes after the last."""
+    loop, states = recorded.loop, recorded.states
+    if loop is None or loop == 0:
+        return loop
+    closed = all(states[loop - 1][name] == states[-1][name] for name in recorded.variables)
+    return loop - 1 if closed else loop
 
 
 def _states(bound: BoundSpec, recorded: Recorded) -> list[State]:
     names = [name for name, _, _ in bound.shape.fields]
     if set(recorded.variables) != set(names):
         other = sorted(set(recorded.variables) ^ set(names))
-        raise TraceError(
-            f"{recorded.path}: vars: the variables differ from those of {bound.spec.name}: {', '.join(other)}"
-        )
+        raise TraceError(f"{recorded.path}: vars: the variables differ from those of {bound.spec.name}: {', '.join(other)}")
     try:
         return [
-            tuple(
-                c for name, _, inner in bound.shape.fields for c in from_itf(inner, state[name], f"states[{i}].{name}")
-            )
+            tuple(c for name, _, inner in bound.shape.fields for c in from_itf(inner, state[name], f"states[{i}].{name}"))
             for i, state in enumerate(recorded.states)
         ]
     except ValueError as error:
@@ -98,9 +104,7 @@ def _instance(rules: tuple[Rule, ...], instance: Instance, where: str) -> tuple[
     if set(given) != {p.name for p in rule.declared.parameters}:
         wanted = ", ".join(p.name for p in rule.declared.parameters) or "no arguments"
         raise TraceError(f"{where}: {name} takes {wanted}")
-    return name, tuple(
-        _cell(given[p.name], p.type, f"{where}: {name}, argument {p.name}") for p in rule.declared.parameters
-    )
+    return name, tuple(_cell(given[p.name], p.type, f"{where}: {name}, argument {p.name}") for p in rule.declared.parameters)
 
 
 def _cell(value: Any, kind: Any, where: str) -> int:
@@ -115,6 +119,9 @@ def _cell(value: Any, kind: Any, where: str) -> int:
 def _foreign(bound: BoundSpec, recorded: Recorded) -> Revived:
     """A trace of another tool: find, for each pair of states, an action that leads from one to the next."""
     states = _states(bound, recorded)
+    loop = loop_of(recorded)
+    if loop is not None and states[loop] != states[-1]:
+        states.append(states[loop])
     start = next((_started(rule, args) for rule, args, state in bound.initial() if state == states[0]), False)
     if start is False:
         raise ReplayError(f"{recorded.path}: its first state is no initial state of {bound.spec.name}")
@@ -125,7 +132,7 @@ def _foreign(bound: BoundSpec, recorded: Recorded) -> Revived:
         if found is None:
             raise ReplayError(f"{recorded.path}: step {number}: no action leads from its state to the next")
         steps.append(found)
-    trace = Trace(bound.spec.name, bound.values, "", start, states[0], tuple(steps), recorded.loop)
+    trace = Trace(bound.spec.name, bound.values, "", start, states[0], tuple(steps), loop)
     return Revived(_claimed(bound, trace), ("not written by Fencepost: the actions were found by search",))
 
 
@@ -144,9 +151,7 @@ def revive_short(bound: BoundSpec, short: Short) -> Revived:
     """Run a short form on a spec; `ReplayError` where its actions do not run, with the difference named."""
     differs = difference(short, bound)
     blank = bound.shape.blank
-    steps = tuple(
-        Step(rule_of(bound.actions, number, i).name, args, blank) for i, (number, args) in enumerate(short.items, 1)
-    )
+    steps = tuple(Step(rule_of(bound.actions, number, i).name, args, blank) for i, (number, args) in enumerate(short.items, 1))
     if short.start is not None:
         start = (rule_of(bound.inits, short.start[0], 0).name, short.start[1])
     else:

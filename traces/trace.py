@@ -23,7 +23,8 @@ class Trace:
     """A path of a spec at given bounds.
 
     `start` names the @init function and its arguments (None for a spec without one); `property` is what the trace shows
-    (a property's name, `deadlock`, or `spec-error`); `loop` is the index of the state that the last state returns to.
+    (a property's name, `deadlock`, or `spec-error`); `loop` is the index of a state that the last one equals:
+    what is between goes on for ever (nothing, if it is the last state itself).
     """
 
     spec: str
@@ -55,7 +56,7 @@ class ReplayError(Exception):
 def follow(bound: BoundSpec, trace: Trace) -> Trace:
     """Run the trace's actions again in the interpreted spec; `ReplayError` at the first that differs.
 
-    The states of the result are those of this run; equal states in the trace are demanded.
+    The states of the result are those of this run; equal states in the trace are demanded, and that a loop closes.
     """
     state = _start(bound, trace)
     if state != trace.initial:
@@ -66,6 +67,8 @@ def follow(bound: BoundSpec, trace: Trace) -> Trace:
         if after != step.state:
             raise ReplayError(f"step {number}: {step.action} leads to another state in this spec")
         state = after
+    if trace.loop is not None and not (0 <= trace.loop <= len(trace) and trace.states[trace.loop] == state):
+        raise ReplayError(f"step {len(trace)}: the last state is not state {trace.loop}, to which the trace returns")
     return trace
 
 
@@ -91,9 +94,7 @@ def _take(bound: BoundSpec, rules: Mapping[str, Rule], step: Step, state: State,
     rule = rules.get(step.action)
     if rule is None:
         raise ReplayError(f"step {number}: this spec has no action {step.action} at these bounds")
-    if len(step.arguments) != len(rule.domains) or any(
-        a not in d for a, d in zip(step.arguments, rule.domains, strict=True)
-    ):
+    if len(step.arguments) != len(rule.domains) or any(a not in d for a, d in zip(step.arguments, rule.domains, strict=True)):
         raise ReplayError(f"step {number}: {step.action}{step.arguments} is outside the bounds of this spec")
     after = bound.after(state, rule, step.arguments)
     if after is None:

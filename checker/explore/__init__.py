@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from ...traces.trace import Trace
@@ -35,9 +36,11 @@ def explore(model: Model, options: Options, engine: str = "native", progress: On
 
         made = ReferenceEngine(model)
         found = made.run(options, progress)
-    decided: dict[str, Trace | None] = {}
+    decided: dict[str, Trace | str | None] = {}
     if engine == "reference" and found.cut is None and (options.keep_going or not found.failures):
         from .liveness import decide
 
-        decided = decide(model.bound, options.limits)
+        began = time.monotonic()
+        decided = decide(model.bound, options.limits, found.seconds["search"], progress)
+        found.seconds["search"] += time.monotonic() - began
     return conclude(model, made, found, options, decided)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ...spec.lang.declare import WITNESS_KINDS
+from collections.abc import Mapping
+
 from ...spec.lang import BoundSpec, Property, SpecError
+from ...spec.lang.declare import WITNESS_KINDS
 from ...traces.trace import Trace, follow
 from ..model import DEADLOCK, SPEC_ERROR, Model, Options
 from ..result import ActionCount, Figures, PropertyResult, Result, Status
@@ -12,28 +14,27 @@ from .walk import failing_step, shortest
 from .watch import left_side_places
 
 LIVENESS = ("eventually", "leads_to")
+Decided = Mapping[str, Trace | str | None]
+"""What was found of progress properties: a lasso, or why nothing was in words, or None where they hold."""
+BY_REFERENCE = "a progress property, decided by --engine reference only"
 
 
-def conclude(model: Model, engine: Engine, found: Findings, options: Options, decided: dict[str, Trace | None]) -> Result:
-    """Draw the result. `decided` holds what was found of liveness properties: a lasso, or None where they hold."""
+def conclude(model: Model, engine: Engine, found: Findings, options: Options, decided: Decided) -> Result:
+    """Draw the result."""
     bound = model.bound
     shown = _shown(found, options)
     traces = {name: follow(bound, shortest(bound, engine, name, found.failures[name])) for name in shown}
     complete = found.cut is None and not found.failures
     properties = [_property(p, found, traces, decided, complete) for p in bound.properties]
+    undecided = [p for p in properties if p.kind in LIVENESS and p.status is Status.UNDETERMINED]
     properties += _others(bound, found, traces)
-    open_ = [
-        f"{p.name} is a progress property, decided by --engine reference only"
-        for p in bound.properties
-        if p.kind in LIVENESS and p.name not in decided
-    ]
     return Result(
         engine=found.engine,
         figures=figures(bound, found),
         properties=tuple(properties) + _not_applicable(bound),
         cut=found.cut,
         vacuous=tuple(_vacuous(bound, found)) if complete else (),
-        open=tuple(open_),
+        open=tuple(_open(p.name, p.reason) for p in undecided),
     )
 
 
@@ -45,20 +46,19 @@ def _shown(found: Findings, options: Options) -> list[str]:
     return [name for name, f in found.failures.items() if f.length == length]
 
 
-def _property(
-    prop: Property, found: Findings, traces: dict[str, Trace], decided: dict[str, Trace | None], complete: bool
-) -> PropertyResult:
+def _property(prop: Property, found: Findings, traces: dict[str, Trace], decided: Decided, complete: bool) -> PropertyResult:
     failure = found.failures.get(prop.name)
     status, depth, reason = Status.UNDETERMINED, None, None
     trace = traces.get(prop.name)
     if failure is not None:
         status, depth = Status.VIOLATED, failure.length
     elif prop.kind in LIVENESS:
-        lasso = decided.get(prop.name)
-        if lasso is not None:
+        lasso = decided.get(prop.name, _undecided(found))
+        if isinstance(lasso, Trace):
             status, depth, trace = Status.VIOLATED, len(lasso), lasso
-        elif prop.name in decided:
+        elif lasso is None:
             status = Status.HOLDS
+        reason = lasso if isinstance(lasso, str) else None
     elif prop.kind in WITNESS_KINDS:
         if prop.name in found.reached:
             status = Status.LATENT if prop.kind == "latent" else Status.REACHED
@@ -71,9 +71,17 @@ def _property(
         missing = [side for k, side in enumerate(left_side_places(prop)) if (prop.name, k) not in found.covered]
         if missing:
             status, reason = Status.VACUOUS, f"{missing[0]} never held"
-    if status is Status.UNDETERMINED:
-        reason = found.cut or ("the search stopped at a violation" if found.failures else "not decided by this engine")
+    if status is Status.UNDETERMINED and reason is None:
+        reason = found.cut or "the search stopped at a violation"
     return PropertyResult(prop.name, prop.kind, prop.declared.doc, status, depth, reason, trace)
+
+
+def _undecided(found: Findings) -> str:
+    return found.cut or ("the search stopped at a violation" if found.failures else BY_REFERENCE)
+
+
+def _open(name: str, reason: str | None) -> str:
+    return f"{name} is {reason}" if reason == BY_REFERENCE else f"{name} is undetermined: {reason}"
 
 
 def _others(bound: BoundSpec, found: Findings, traces: dict[str, Trace]) -> list[PropertyResult]:

@@ -99,8 +99,11 @@ def violation(out: Console, shown: Shown, prop: PropertyResult) -> None:
         )
         trace(out, shown.model, prop.trace, full=shown.full_states)
         return
-    shortest = "" if prop.kind in ("eventually", "leads_to") else "; no shorter trace violates it"
-    out.print(f"{prop.name} is violated after {count(len(prop.trace), 'transition')}{shortest}.", style="bold")
+    if prop.trace.loop is None:
+        end = f"after {count(len(prop.trace), 'transition')}; no shorter trace violates it"
+    else:
+        end = f"by a path that goes on for ever, fairly, from state {prop.trace.loop} on"
+    out.print(f"{prop.name} is violated {end}.", style="bold")
     out.print(f"  {' '.join(prop.statement.split())}")
     if prop.reason:
         out.print(f"  {prop.reason}")
@@ -117,10 +120,17 @@ def trace(out: Console, model: Model, shown: Trace, *, full: bool = False) -> No
     out.print()
     out.print(table)
     if shown.loop is not None:
-        out.print(f"and again from state {shown.loop}, for ever", style="bold")
+        out.print(_for_ever(shown.loop, len(shown)), style="bold")
     if full:
         _states(out, model, shown)
     out.print()
+
+
+def _for_ever(loop: int, end: int) -> str:
+    if loop == end:
+        return f"then nothing more happens: state {end} for ever (no action declared fair can change it)"
+    again = f"{loop + 1} to {end}" if end > loop + 1 else f"{end}"
+    return f"then back to state {loop}: {again} again and again, for ever"
 
 
 def _chosen(model: Model, shown: Trace) -> str:

@@ -9,6 +9,7 @@ then read the diff.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import os
 import re
@@ -58,7 +59,8 @@ def test_output_is_as_written(
     found = BLOCK.sub(lambda match: f"```console\n{transcript(match[1], folder, env)}```", text)
     if os.environ.get("GOLDEN") == "write":
         file.write_text(found)
-    assert found == text
+    changes = difflib.unified_diff(text.splitlines(), found.splitlines(), "as written", "as it is now", lineterm="")
+    assert found == text, "\n".join(changes)
 
 
 def environment(cache: Path) -> dict[str, str]:
