@@ -14,6 +14,8 @@ from .errors import INPUT_ERROR, INTERNAL_ERROR, UNDETERMINED, UsageError
 
 VERBS = ("check", "replay", "explain", "models", "doctor")
 """Each is a function in the module of its name."""
+CTRL_C = 130
+"""What typer makes of a KeyboardInterrupt."""
 READER_GONE = 141
 """The exit code where whoever read the output went away, as shells have it for a broken pipe."""
 
@@ -32,9 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return UNDETERMINED
-    except BrokenPipeError:
+        return _interrupted()
+    except (BrokenPipeError, SystemExit):  # typer makes the latter of the former
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except Exception as error:
@@ -70,6 +71,11 @@ def _about(
     pass
 
 
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return UNDETERMINED
+
+
 def _replace_what_cannot_be_shown() -> None:
     """A terminal that knows no Unicode shows ? instead of failing."""
     for stream in (sys.stdout, sys.stderr):
@@ -83,6 +89,8 @@ def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(application(verbs))
     code = command(args=arguments, prog_name="fencepost", standalone_mode=False)
     sys.stdout.flush()
+    if code == CTRL_C:
+        return _interrupted()
     return code if isinstance(code, int) else 0
 
 

@@ -36,7 +36,10 @@ class Failure:
 
 @dataclass
 class Findings:
-    """Figures and failures of a search; `failures` and `reached` go by property name, `covered` by (property, left side)."""
+    """Figures and failures of a search; `failures` and `reached` go by property name, `covered` by (property, left side).
+
+    A search that stops at a deadlock counts that one only.
+    """
 
     engine: str
     symmetry: bool

@@ -101,6 +101,7 @@ class ReferenceEngine:
             found = self.found
             found.generated, found.enabled, found.taken, found.degrees, found.expanded, found.deadlocks = before
             found.failures = {**failures, DEADLOCK: found.failures[DEADLOCK]}
+            found.deadlocks = 1
             return []
         return new
 

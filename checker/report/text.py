@@ -162,7 +162,7 @@ def coverage(out: Console, shown: Shown) -> None:
     states = "states up to symmetry" if figures.symmetry else "states"
     out.print(
         f"{number(figures.distinct)} distinct {states}, {number(figures.generated)} transitions, "
-        f"depth {figures.depth}, {count(figures.deadlocks, 'deadlock')}"
+        f"depth {figures.depth}{_deadlocks(result)}"
     )
     table = _table()
     for status, word in LISTED:
@@ -173,6 +173,13 @@ def coverage(out: Console, shown: Shown) -> None:
     out.print(table)
     if shown.verbose:
         _verbose(out, shown)
+
+
+def _deadlocks(result: Result) -> str:
+    """How many deadlocks there are, where that is not the violation itself."""
+    if result.figures.deadlocks == 0 or any(p.name == DEADLOCK for p in result.violations):
+        return ""
+    return f", {count(result.figures.deadlocks, 'deadlock')}"
 
 
 def _listing(found: Sequence[PropertyResult], status: Status) -> str:

@@ -311,7 +311,7 @@ def no_error(s):
 def preemption_pays(s, t):
     """A preemption by the scheduler enlarges what can be allocated at once, or it is not done."""
     return all(
-        not any(b in t.parked for b in s.table[r])
+        len(t.parked) == len(s.parked) or not any(b in t.parked for b in s.table[r])
         for r in range(REQUESTS)
         if s.status[r] == Status.RUNNING and t.status[r] == Status.PREEMPTED and t.drop[r] == 0
     )

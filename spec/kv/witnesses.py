@@ -69,7 +69,7 @@ def aborted_load_is_held(s):
     return any(s.status[r] == Status.HELD for r in range(REQUESTS))
 
 
-@reachable(when=lambda: CACHING == 1 and GROUPS > 0 and ABORTS == 1)
+@reachable(when=lambda: CACHING == 1 and GROUPS > 0 and ABORTS == 1 and PROMPT > BLOCK_SIZE)
 def an_unwritten_block_is_hit(s):
     """A block was hit though nobody has written it yet, and the request that is to write it has ended (#43569)."""
     return any(s.good[b] == 0 and s.refs[b] > 0 and not awaited(s, b) for b in s.cached)

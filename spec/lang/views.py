@@ -329,6 +329,8 @@ def _as_set(value: Any) -> frozenset[int]:
     if isinstance(value, SetView):
         return value._members()
     if isinstance(value, set | frozenset):
+        if None in value:
+            raise SpecError("None is not a member of a set")
         return frozenset(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     raise SpecError(f"{value!r} is not a set")
 

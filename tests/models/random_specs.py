@@ -111,7 +111,7 @@ class Writer:
 
     def chance(self, percent: int) -> bool:
         """True in about so many of a hundred cases."""
-        return int(str(self.pick(range(100)))) < percent
+        return int(str(self.pick(range(100)))) >= 100 - percent
 
     def name(self, hint: str) -> str:
         """A new name."""
@@ -338,6 +338,8 @@ class Writer:
     def statement(self, c: Scope) -> list[str]:
         """One statement as lines."""
         option = int(str(self.pick(range(26))))
+        if option == 0:
+            return ["pass"]
         if option < 4 and c.depth < 4:
             return self.branch(c)
         if option < 7 and c.depth < 4:

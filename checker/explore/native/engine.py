@@ -85,6 +85,8 @@ class NativeEngine:
             found.failures[DEADLOCK] = Failure(stats.deadlock_level, on_step=False)
         found.reached = {self.lowering.witnesses[bit].name: level for bit, level in stats.witnesses.items()}
         found.covered = {name for k, name in enumerate(self.lowering.covers) if stats.covered[k]}
+        if stats.stopped == "deadlock":
+            found.deadlocks = 1
         found.cut = _cut(stats, options)
         return found
 
