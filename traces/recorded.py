@@ -137,10 +137,7 @@ class _Reader:
 
     def values(self, made: Any, where: str) -> dict[str, int | str]:
         self.expect(made, dict, where, "an object")
-        return {
-            name: self.expect(value, (int, str), f"{where}.{name}", "a number or a name")
-            for name, value in made.items()
-        }
+        return {name: self.expect(value, (int, str), f"{where}.{name}", "a number or a name") for name, value in made.items()}
 
     def text(self, made: Mapping[str, Any], name: str, where: str) -> str:
         return self.expect(made.get(name), str, f"{where}.{name}", "text")

@@ -2,8 +2,8 @@
 
 The name of the spec; eight digits of the hash of its text and eight of the hash of its bounds; then one item an action:
 its number among the actions at these bounds, and its arguments (members and numbers as they are, truth values 0 or 1,
-sets as bit masks). `@1.0` in front is the initial state where there are several; `~2` at the end is the state that a
-lasso returns to.
+sets as bit masks). `@1.0` in front is the initial state where there are several; `~2` at the end says that the last state
+is state 2 again: the path is a lasso.
 """
 
 from __future__ import annotations

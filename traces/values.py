@@ -67,8 +67,7 @@ def _plain(shape: Shape, value: Any, path: str) -> Any:
                 raise ValueError(f"{path}: expected an object with the fields of {shape.name}")
             inner = {name: part for name, _, part in shape.fields}
             return {
-                name: _plain(inner[name], part, f"{path}.{name}") if name in inner else part
-                for name, part in value.items()
+                name: _plain(inner[name], part, f"{path}.{name}") if name in inner else part for name, part in value.items()
             }
 
 

@@ -78,12 +78,17 @@ class Output:
             raise UsageError("--quiet and --verbose contradict each other")
         if self.mbt and self.trace_out is None:
             raise UsageError("--mbt changes the trace file; it needs --trace-out")
-        if self.trace_out is None:
+        if self.trace_out is None or _is_device(self.trace_out):
             return
         folder = self.trace_out.parent
         if self.trace_out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             why = "is a folder" if self.trace_out.is_dir() else f"the folder {folder} is not there or not writable"
             raise UsageError(f"--trace-out {self.trace_out}: {why}")
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path is a device or pipe, such as /dev/stdout, which is written to as it is."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _deadlock_wanted(found: Target, named: tuple[str, ...]) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SHIPPED = {"kv": "fencepost.spec.kv.kv"}
 """The specs that come with Fencepost, with their modules."""
+MOST = 1_000_000
+"""The largest value of any bound: no search reaches it, and a layout of that size would fill the memory."""
 Values = dict[str, int | str]
 
 
@@ -176,6 +178,8 @@ def parse_bounds(given: Sequence[str]) -> Values:
             raise UsageError(f"--bounds: {part!r} is not of the form name=value (write --bounds requests=3,blocks=4)")
         if name in values:
             raise UsageError(f"--bounds: {name} is given twice")
+        if value.isdecimal() and (len(value) > 7 or int(value) > MOST):
+            raise UsageError(f"--bounds: {name}={value} is far too large; sizes are small numbers (at most {MOST:,})")
         values[name] = value
     return values
 

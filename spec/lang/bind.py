@@ -15,7 +15,7 @@ from typing import Any
 from .bounds import Count, Index, Number, Switch, number_at
 from .declare import fresh
 from .errors import BoundsError, Disabled, Place, SpecError
-from .layout import Leaf, RecordShape, SetShape, Shape, State, leaves, shape_of
+from .layout import MAX_CELLS, Leaf, RecordShape, SetShape, Shape, State, leaves, shape_of
 from .spec import Declared, Parameter, Spec, spec_modules
 from .types import Bool, Int, Member, SetOf, as_type
 from .views import Cells, read
@@ -23,7 +23,6 @@ from .views import Cells, read
 Arguments = tuple[int, ...]
 """Values of an action's parameters: members and numbers as they are, booleans 0 or 1, sets as bit masks."""
 
-MAX_CELLS = 20_000
 MAX_INSTANCES = 1_000_000
 
 

@@ -12,6 +12,7 @@ from .rules import Rules, value_type
 from .tree import (
     BOOL,
     INT,
+    Binary,
     Call,
     Clause,
     Const,
@@ -50,6 +51,8 @@ class Calls(Rules):
         index = items[0].type.index if isinstance(items[0].type, Scalar) else None
         if index is None or any(not isinstance(i.type, Scalar) or i.type.index is not index for i in items):
             raise self.fail(node, "FP107", "a set has members of one index")
+        if any(i.type.maybe for i in items):
+            raise self.fail(node, "FP107", "what may be None is not a member", "choose: {x} if x is not None else set()")
         return Display(SetValue(index), self.place(node), tuple(items))
 
     def _setcomp(self, node: ast.SetComp) -> Expr:
@@ -59,6 +62,9 @@ class Calls(Rules):
         clauses, element = self._clauses(generators, written)
         if not isinstance(element.type, Scalar) or element.type.index is None:
             raise self.fail(written, "FP107", f"a set has members of an index, this is {element.type}")
+        if element.type.maybe and not any(_excludes_none(test, written) for g in generators for test in g.ifs):
+            rule = f"{ast.unparse(written)} may be None, which is not a member"
+            raise self.fail(written, "FP107", rule, f"add: if {ast.unparse(written)} is not None")
         return Quantified(SetValue(element.type.index), self.place(node), "set", clauses, element)
 
     def _clauses(self, generators: list[ast.comprehension], element: ast.expr) -> tuple[tuple[Clause, ...], Expr]:
@@ -194,7 +200,8 @@ class Calls(Rules):
         (argument,) = self._arguments(node, 1)
         if isinstance(argument, ast.GeneratorExp):
             return self._members(argument.generators, argument.elt, node)
-        return self.as_set(self.make(argument), argument)
+        made = self.as_set(self.make(argument), argument)
+        return Binary(made.type, made.place, "|", made, Const(SetValue(None), made.place, 0))
 
     def _fresh(self, node: ast.Call) -> Expr:
         (argument,) = self._arguments(node, 1)
@@ -255,3 +262,14 @@ class Calls(Rules):
                 raise self.fail(node, "FP125", "grow() goes with sequences of records or containers", "use append()")
             self.owner.blank(written.item, self.place(node), self.owner.filled(node))
         return Method(returns, self.place(node), name, base, tuple(arguments))
+
+
+def _excludes_none(test: ast.expr, value: ast.expr) -> bool:
+    """Whether a condition holds only where a value is not None: it says so of the same expression."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return ast.dump(left) == ast.dump(value)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_excludes_none(part, value) for part in values)
+        case _:
+            return False

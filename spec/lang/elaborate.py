@@ -21,7 +21,9 @@ from .spec import Declared, Spec
 from .tree import (
     BOOL,
     Do,
+    Element,
     Expr,
+    FieldOf,
     For,
     Function,
     If,
@@ -189,6 +191,8 @@ class Elaborator(Scope):
     def _target(self, target: ast.expr) -> Expr:
         before = set(self.effects)
         goal = self.expressions.make(target)
+        if not isinstance(goal, FieldOf | Element):
+            raise self.fail(target, "FP101", f"assigning to {ast.unparse(target)} is not part of the spec language")
         path = self._path(goal)
         self.effects -= {e for e in self.effects - before if e.kind == "read" and e.path == path}
         sets = isinstance(goal.type, PlaceType) and isinstance(goal.type.type, SetOf)
@@ -199,8 +203,8 @@ class Elaborator(Scope):
     def _path(self, goal: Expr) -> tuple[str, ...]:
         if isinstance(goal.type, PlaceType):
             return goal.type.path
-        base = goal.base.type.path  # pyright: ignore
-        return (*base, getattr(goal, "name", "[]"))
+        assert isinstance(goal, FieldOf | Element)
+        return (*goal.base.type.path, goal.name if isinstance(goal, FieldOf) else "[]")
 
     def _assign_local(self, target: ast.Name, made: Expr) -> None:
         name, kind = target.id, made.type

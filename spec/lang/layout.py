@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from enum import IntEnum
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from .errors import BoundsError
 from .types import Array, Bool, EnumType, Int, Maybe, Member, Record, Seq, SetOf, Type
 
 State = tuple[int, ...]
+MAX_CELLS = 20_000
 NONE = -1
 """How None lies in a cell."""
 
@@ -98,12 +100,13 @@ class RecordShape:
     size: int
     blank: State
 
+    @cached_property
+    def _found(self) -> dict[str, tuple[int, Shape]]:
+        return {name: (offset, shape) for name, offset, shape in self.fields}
+
     def field(self, name: str) -> tuple[int, Shape] | None:
         """Offset and shape of a field, or None."""
-        for known, offset, shape in self.fields:
-            if known == name:
-                return offset, shape
-        return None
+        return self._found.get(name)
 
 
 Shape = Leaf | SetShape | ArrayShape | SeqShape | RecordShape
@@ -132,9 +135,9 @@ def shape_of(written: Type, at: Values) -> Shape:
             return SetShape(index.name, number_at(index, at))
         case Array(size, item):
             index_name = getattr(size, "name", None) if getattr(size, "permutable", False) else None
-            return ArrayShape(_size(size, at), shape_of(item, at), index_name)
+            return _limited(ArrayShape(_size(size, at), shape_of(item, at), index_name))
         case Seq(item, capacity):
-            return SeqShape(_size(capacity, at), shape_of(item, at))
+            return _limited(SeqShape(_size(capacity, at), shape_of(item, at)))
         case Record():
             return _record_shape(written, at)
         case _:
@@ -150,6 +153,12 @@ def _record_shape(written: Record, at: Values) -> RecordShape:
         offset += shape.size
     blank = tuple(cell for _, _, shape in fields for cell in shape.blank)
     return RecordShape(written.name, tuple(fields), offset, blank)
+
+
+def _limited(shape: ArrayShape | SeqShape) -> Shape:
+    if max(shape.size, shape.count if isinstance(shape, ArrayShape) else shape.capacity) > MAX_CELLS:
+        raise BoundsError(f"a state has {shape.size:,} cells at these bounds, the limit is {MAX_CELLS:,}; lower them")
+    return shape
 
 
 def _size(written: Any, at: Values) -> int:

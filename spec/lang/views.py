@@ -35,9 +35,9 @@ class View:
     _shape: Any
 
     def __init__(self, cells: Cells, at: int, shape: Shape) -> None:
-        object.__setattr__(self, "_cells", cells)
-        object.__setattr__(self, "_at", at)
-        object.__setattr__(self, "_shape", shape)
+        _SET_CELLS(self, cells)
+        _SET_AT(self, at)
+        _SET_SHAPE(self, shape)
 
     def _contents(self) -> list[int]:
         return self._cells[self._at : self._at + self._shape.size]
@@ -60,9 +60,13 @@ class View:
             raise SpecError("a sequence is changed while a loop runs over it")
 
 
+# Records turn every assignment to an attribute into one to a field; the slots themselves are set by their descriptors.
+_SET_CELLS, _SET_AT, _SET_SHAPE = (View.__dict__[name].__set__ for name in ("_cells", "_at", "_shape"))
+
+
 def read(cells: Cells, at: int, shape: Shape) -> Any:
     """What lies at a position: a scalar, or a place."""
-    if isinstance(shape, Leaf):
+    if type(shape) is Leaf:
         cell = cells[at]
         if shape.kind == "bool":
             return bool(cell)

@@ -8,7 +8,6 @@ from typing import Any
 
 from fencepost.checker.explore.conclude import conclude
 from fencepost.checker.explore.findings import Engine
-from fencepost.checker.explore.liveness import decide
 from fencepost.checker.explore.native.engine import NativeEngine
 from fencepost.checker.explore.reference import ReferenceEngine
 from fencepost.checker.model import Model, Options
@@ -21,8 +20,7 @@ def search(model: Model, options: Options, engine: str) -> Result:
     if isinstance(made, NativeEngine):
         made.load(options)
     found = made.run(options, None)
-    decided = decide(model.bound, options.limits) if engine == "reference" and not found.failures and not found.cut else {}
-    return conclude(model, made, found, options, decided)
+    return conclude(model, made, found, options, {})
 
 
 def counts(result: Result) -> dict[str, Any]:

@@ -280,6 +280,8 @@ class Writer:
                 text += f" if {self.cond(inner)}"
         makers = {"num": self.num, "cond": self.cond}
         element = makers[kind](inner) if kind in makers else self.member(inner, kind)
+        if kind not in makers and self.chance(70):
+            text += f" if {element} is not None"
         return element + text
 
     def iterated(self, c: Scope) -> tuple[str, str, str]:

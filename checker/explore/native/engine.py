@@ -126,7 +126,8 @@ def _forecast(now: NativeProgress, max_bytes: int | None) -> str:
     if expected is None:
         return ""
     if max_bytes is not None and expected.memory_low > max_bytes:
-        return f"about {expected.distinct_low:.1e} states expected: they will not fit in {max_bytes / 2**30:.1f} GiB, lower the bounds"
+        room = f"{max_bytes / 2**30:.1f} GiB"
+        return f"about {expected.distinct_low:.1e} states expected: they will not fit in {room}, lower the bounds"
     return f"{expected.distinct_low:.1e} to {expected.distinct_high:.1e} states expected"
 
 

@@ -73,7 +73,8 @@ class CallLowering(ExpressionLowering):
         """Emit a loop around what `body` emits."""
         i = self.emit.name("i")
         if loop.kind == "range":
-            assert loop.start is not None and loop.stop is not None
+            assert loop.start is not None
+            assert loop.stop is not None
             start = self.pure(loop.start) if acts(loop.stop) else self.value(loop.start)
             stop = self.value(loop.stop)
             start, stop = self.is_defined(start, loop.start), self.is_defined(stop, loop.stop)

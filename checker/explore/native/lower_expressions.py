@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ....spec.lang import tree as t
 from ....spec.lang.bounds import number_at
@@ -161,8 +161,9 @@ class ExpressionLowering(Sequences):
         return Value(f"({left.text} // {by})", max(min(ends), LEAST), min(max(ends), GREATEST))
 
     def _set_operation(self, node: t.Binary) -> Value:
-        left, right = self.mask(node.left), self.mask(node.right)
-        if not isinstance(node.left.type, t.PlaceType):
+        if isinstance(node.left.type, t.PlaceType):
+            left, right = self.mask(node.left), self.mask(node.right)
+        else:
             left, right = self.pair(node.left, node.right)
         low, high = self.leaf_of(node.type)
         if node.op == "-":
@@ -378,7 +379,7 @@ def acts(node: Any) -> bool:
     if isinstance(node, t.Call):
         return any(e.kind != "read" for e in node.function.effects) or any(map(acts, node.arguments))
     if isinstance(node, tuple):
-        return any(map(acts, node))
+        return any(map(acts, cast("tuple[Any, ...]", node)))
     if isinstance(node, t.Expr | t.Clause | t.Loop):
         return any(acts(part) for part in vars(node).values())
     return False

@@ -184,7 +184,8 @@ class Sequences:
 
     def _find(self, base: Address, n: Value, item: Value, place: Any) -> Value:
         shape = base.shape
-        assert isinstance(shape, SeqShape) and isinstance(shape.item, Leaf)
+        assert isinstance(shape, SeqShape)
+        assert isinstance(shape.item, Leaf)
         at = self.emit.name("at")
         self.emit.line(f"{at} = 0")
         load = self.layout.load(shape.item, self.slot(base, at).text)
