@@ -98,7 +98,7 @@ def _faults(out: Console, data: dict[str, Any]) -> None:
     out.print("faults (fencepost check --fault ID)", style="bold")
     table = _table("id", "profile", "breaks", "after", "title")
     for name, fault in data["faults"].items():
-        table.add_row(name, fault["base"], fault["breaks"], _text(fault["depth"]), fault["title"])
+        table.add_row(name, fault["base"], fault["breaks"], _text(fault["depth"] or None), fault["title"])
     out.print(table)
 
 

@@ -88,9 +88,7 @@ def _program(words: list[Word]) -> tuple[list[Word], dict[str, Word], str]:
     """The options of a command, its environment assignments, and which program reads them."""
     env: dict[str, Word] = {}
     rest = list(words)
-    while rest and (
-        rest[0].text in ("env", "export", "exec", "nohup", "sudo", "$") or _ASSIGNMENT.fullmatch(rest[0].text)
-    ):
+    while rest and (rest[0].text in ("env", "export", "exec", "nohup", "sudo", "$") or _ASSIGNMENT.fullmatch(rest[0].text)):
         name, equals, text = rest[0].text.partition("=")
         if equals:
             env[name] = Word(text, f"environment {name}")
@@ -115,9 +113,7 @@ def _program(words: list[Word]) -> tuple[list[Word], dict[str, Word], str]:
         )
     if len(rest) < 2 or rest[1].text != "serve":
         given = rest[1] if len(rest) > 1 else rest[0]
-        raise ConfigError(
-            given.place, "only `vllm serve` starts an engine that can be checked", "write: vllm serve MODEL --…"
-        )
+        raise ConfigError(given.place, "only `vllm serve` starts an engine that can be checked", "write: vllm serve MODEL --…")
     return rest[2:], env, "serve"
 
 
@@ -126,9 +122,7 @@ def _without_config(words: list[Word], settings: Settings) -> tuple[list[Word], 
     places = [at for at, word in enumerate(words) if word.text == "--config"]
     glued = next((word for word in words if word.text.startswith("--config=")), None)
     if glued is not None:
-        settings.warnings.append(
-            f"{glued.place}: vLLM does not read a file given as --config=FILE; write --config FILE"
-        )
+        settings.warnings.append(f"{glued.place}: vLLM does not read a file given as --config=FILE; write --config FILE")
         words = [word for word in words if word is not glued]
         places = [at for at, word in enumerate(words) if word.text == "--config"]
     if not places:

@@ -71,9 +71,7 @@ def derive_from_file(
     return _derive(settings, os.fspath(path), choose(profile))
 
 
-def derive_from_command(
-    argv: Sequence[str], env: Mapping[str, str] | None = None, *, profile: str | None = None
-) -> Derived:
+def derive_from_command(argv: Sequence[str], env: Mapping[str, str] | None = None, *, profile: str | None = None) -> Derived:
     """A command line such as `["vllm", "serve", "MODEL", "--kv-transfer-config", "{…}"]` as bounds.
 
     Assignments in front (`VLLM_USE_V2_MODEL_RUNNER=1 vllm serve …`) override `env`; flags override the file that
@@ -149,9 +147,7 @@ def _facts(engine: Engine, settings: Settings, profile: Profile) -> list[Row]:
 
 def _fact(name: str, fact: Fact) -> Row:
     """A fact as a row."""
-    value = (
-        {True: "on", False: "off"}.get(fact.value, str(fact.value)) if isinstance(fact.value, bool) else str(fact.value)
-    )
+    value = {True: "on", False: "off"}.get(fact.value, str(fact.value)) if isinstance(fact.value, bool) else str(fact.value)
     return Row(name=name, model=None, config=value, source=fact.source, how=fact.how, why=fact.why)
 
 

@@ -13,9 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from .errors import ConfigError, did_you_mean, shown
 
-Kind = Literal[
-    "bool", "flag", "int", "float", "str", "size", "size-or-auto", "list", "json", "json-or-text", "maybe-text"
-]
+Kind = Literal["bool", "flag", "int", "float", "str", "size", "size-or-auto", "list", "json", "json-or-text", "maybe-text"]
 
 
 class Option(BaseModel):
@@ -53,7 +51,7 @@ class Spelling:
 def data(name: str) -> Any:
     """A data file of this package, parsed."""
     text = resources.files(__package__ or "").joinpath("data", name).read_text(encoding="utf-8")
-    return yaml.safe_load(text)
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the C parser is ten times faster
 
 
 @cache

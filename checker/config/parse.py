@@ -116,9 +116,7 @@ def _gather_dotted(words: list[Word], settings: Settings) -> list[Word]:
         _put(target, path, _loose_value(text), word.place)
     for key, (target, word) in objects.items():
         if any(w.text == key or w.text.startswith(key + "=") for w in plain):
-            settings.warnings.append(
-                f"{word.place}: vLLM lets the dotted {key}.… replace the whole {key} given elsewhere"
-            )
+            settings.warnings.append(f"{word.place}: vLLM lets the dotted {key}.… replace the whole {key} given elsewhere")
         plain += [Word(key, word.place), Word(json.dumps(target), word.place)]
     return plain
 
@@ -158,9 +156,7 @@ def _take(words: list[Word], at: int, layer: dict[str, Given], settings: Setting
     option = spelling.option
     if not option.takes_value:
         if explicit is not None:
-            raise ConfigError(
-                word.place, f"{shown(name)} takes no value", f"write --{option.name} or --no-{option.name} alone"
-            )
+            raise ConfigError(word.place, f"{shown(name)} takes no value", f"write --{option.name} or --no-{option.name} alone")
         _record(layer, Given(option, spelling.on, word.place, full), settings)
         return at + 1
     texts = [explicit] if explicit is not None else _following(words, at + 1, option)

@@ -37,9 +37,7 @@ def choose(name: str | None = None) -> Profile:
     if name is not None:
         if name not in RELEASES:
             known = ", ".join(RELEASES)
-            raise ConfigError(
-                "--profile", f"{name!r} is no profile", did_you_mean(name, RELEASES, f"choose one of {known}")
-            )
+            raise ConfigError("--profile", f"{name!r} is no profile", did_you_mean(name, RELEASES, f"choose one of {known}"))
         return Profile(name, RELEASES[name], "--profile")
     try:
         installed = metadata.version("vllm")

@@ -99,14 +99,11 @@ def _block_size(settings: Settings) -> Fact:
     """Tokens a block: with context parallelism a block spans all its ranks."""
     size = _given(settings, "block-size", 16, "16, unless the attention backend wants another")
     ranks = (
-        _given(settings, "decode-context-parallel-size", 1).value
-        * _given(settings, "prefill-context-parallel-size", 1).value
+        _given(settings, "decode-context-parallel-size", 1).value * _given(settings, "prefill-context-parallel-size", 1).value
     )
     if ranks == 1:
         return size
-    return Fact(
-        size.value * ranks, size.source, f"{size.value} tokens on each of {ranks} context-parallel ranks", "derived"
-    )
+    return Fact(size.value * ranks, size.source, f"{size.value} tokens on each of {ranks} context-parallel ranks", "derived")
 
 
 def _runner(settings: Settings, release: str, stages: int) -> Fact:
@@ -136,9 +133,7 @@ def _async_scheduling(settings: Settings, release: str, runner: Fact, stages: in
             return Fact(True, "default", "on where nothing speaks against it", "default")
         return Fact(False, obstacle[0], obstacle[1], "derived")
     if obstacle is not None:
-        raise ConfigError(
-            asked.place, f"--async-scheduling, but {obstacle[1]} ({obstacle[0]})", "remove one of the two"
-        )
+        raise ConfigError(asked.place, f"--async-scheduling, but {obstacle[1]} ({obstacle[0]})", "remove one of the two")
     return Fact(True, asked.place, "switched on", "taken")
 
 
@@ -204,7 +199,5 @@ def _check_sizes(settings: Settings, engine: Engine) -> None:
     longest = settings.value("max-model-len")
     if not engine.chunked.value and tokens is not None and longest is not None and tokens < longest:
         place = settings.place("max-num-batched-tokens")
-        rule = (
-            f"--max-num-batched-tokens {tokens} is smaller than --max-model-len {longest}, and chunked prefill is off"
-        )
+        rule = f"--max-num-batched-tokens {tokens} is smaller than --max-model-len {longest}, and chunked prefill is off"
         raise ConfigError(place, rule, "allow chunked prefill, or raise the budget")

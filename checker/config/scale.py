@@ -59,9 +59,7 @@ def scaled(engine: Engine, release: str) -> list[Row]:
         _switch("scheduler-reserve-full-isl", engine.whole),
         _own("aborts", "clients may disconnect at any time"),
         _own("empty-steps", "steps without tokens come back at once"),
-        _own(
-            "reset-running", "reset_prefix_cache(reset_running_requests=True) is called by an operator, not by a config"
-        ),
+        _own("reset-running", "reset_prefix_cache(reset_running_requests=True) is called by an operator, not by a config"),
     ]
 
 
@@ -71,9 +69,7 @@ def _transfer(engine: Engine) -> list[Row]:
     remote = sizes()["prompt-tokens"] if transfer.loads else 0
     words = _role_words(engine)
     return [
-        Row(
-            name="kv-role", model=transfer.role, config=words, source=transfer.place, how="taken", why=transfer.role_why
-        ),
+        Row(name="kv-role", model=transfer.role, config=words, source=transfer.place, how="taken", why=transfer.role_why),
         Row(
             name="remote-tokens",
             model=remote,
@@ -109,9 +105,7 @@ def _at_most(name: str, fact: Fact, limit: int, why: str = "the largest that is 
         reason = f"{fact.why}; {why}"
         return Row(name=name, model=limit, config=None, source=fact.source, how="scaled", why=reason)
     if fact.value <= limit:
-        return Row(
-            name=name, model=fact.value, config=_words(fact.value), source=fact.source, how=fact.how, why=fact.why
-        )
+        return Row(name=name, model=fact.value, config=_words(fact.value), source=fact.source, how=fact.how, why=fact.why)
     reason = f"{fact.why}; scaled to {limit}: {why}"
     return Row(name=name, model=limit, config=_words(fact.value), source=fact.source, how="scaled", why=reason)
 
@@ -124,9 +118,7 @@ def _blocks(engine: Engine) -> Row:
         why = f"{engine.pool.why}; scaled to {limit}, a pool that runs full"
         return Row(name="blocks", model=limit, config=None, source=engine.pool.source, how="scaled", why=why)
     usable = total - 1
-    why = f"{total} blocks less the null block" + (
-        f"; scaled to {limit}, a pool that runs full" if usable > limit else ""
-    )
+    why = f"{total} blocks less the null block" + (f"; scaled to {limit}, a pool that runs full" if usable > limit else "")
     how: RowHow = "scaled" if usable > limit else "derived"
     return Row(
         name="blocks",
@@ -168,9 +160,7 @@ def _budget(engine: Engine) -> Row:
 
 def _switch(name: str, fact: Fact) -> Row:
     """A switch as 0 or 1."""
-    return Row(
-        name=name, model=int(fact.value), config=_words(fact.value), source=fact.source, how=fact.how, why=fact.why
-    )
+    return Row(name=name, model=int(fact.value), config=_words(fact.value), source=fact.source, how=fact.how, why=fact.why)
 
 
 def _groups(engine: Engine) -> Row:

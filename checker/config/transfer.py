@@ -51,9 +51,7 @@ class Transfer:
     failure_policy: str = "fail"
 
 
-NO_TRANSFER = Transfer(
-    None, "none", False, "default", "no kv-transfer-config and no kv-offloading-size", "no connector"
-)
+NO_TRANSFER = Transfer(None, "none", False, "default", "no kv-transfer-config and no kv-offloading-size", "no connector")
 
 
 @cache
@@ -76,9 +74,7 @@ def transfer_of(settings: Settings, release: str) -> Transfer:
     connector, role = config.get("kv_connector"), config.get("kv_role")
     if connector is None:
         settings.warnings.append(f"{place}: without kv_connector, vLLM makes no connector, whatever kv_role says")
-        return Transfer(
-            None, "none", False, place, "kv-transfer-config without kv_connector has no effect", "no connector"
-        )
+        return Transfer(None, "none", False, place, "kv-transfer-config without kv_connector has no effect", "no connector")
     loads, loads_why = _loads(config, place, release, 0)
     if role == "kv_producer":
         loads, loads_why = False, "a producer loads nothing"
@@ -134,9 +130,7 @@ def _check_fields(config: Mapping[str, Any], place: str, release: str) -> None:
             raise ConfigError(place, rule, did_you_mean(field, FIELDS, f"the fields are {', '.join(FIELDS)}"))
         types = FIELDS[field]
         fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        if not fits and not (
-            value is None and field in ("kv_connector", "engine_id", "kv_role", "kv_connector_module_path")
-        ):
+        if not fits and not (value is None and field in ("kv_connector", "engine_id", "kv_role", "kv_connector_module_path")):
             wanted = kind_of(types[0]())
             raise ConfigError(place, f"{field} is {kind_of(value)}, and must be {wanted}", "correct its value")
     policy = config.get("kv_load_failure_policy", "fail")
@@ -158,9 +152,7 @@ def _loads(config: Mapping[str, Any], place: str, release: str, depth: int) -> t
     if not has(release, entry.get("since"), entry.get("until")):
         raise ConfigError(place, f"vLLM {release} has no {name}", "choose another connector, or another --profile")
     if name == "HiSparseConnector":
-        raise UnsupportedError(
-            place, "HiSparseConnector keeps a second pool on the host", "remove it to check the rest"
-        )
+        raise UnsupportedError(place, "HiSparseConnector keeps a second pool on the host", "remove it to check the rest")
     if entry["loads"] == "children":
         return _child_loads(config, place, release, depth)
     if entry["loads"] == "async":

@@ -138,9 +138,7 @@ def _refuse_scheduler(settings: Settings, engine: Engine) -> None:
         return
     own = "async_scheduler.AsyncScheduler" if engine.async_scheduling.value else "scheduler.Scheduler"
     if given.value != f"vllm.v1.core.sched.{own}":
-        rule = (
-            f"--scheduler-cls {given.value} replaces the scheduler that the KV spec models (vllm.v1.core.sched.{own})"
-        )
+        rule = f"--scheduler-cls {given.value} replaces the scheduler that the KV spec models (vllm.v1.core.sched.{own})"
         raise UnsupportedError(given.place, rule, "remove it to check vLLM's own scheduler with these settings")
 
 

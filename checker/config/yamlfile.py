@@ -30,8 +30,7 @@ MOST_BYTES = 256 * 1024
 MOST_NODES = 20_000
 MOST_DEPTH = 64
 _SAFE_TAGS = frozenset(
-    f"tag:yaml.org,2002:{t}"
-    for t in ["null", "bool", "int", "float", "timestamp", "str", "seq", "map", "merge", "value"]
+    f"tag:yaml.org,2002:{t}" for t in ["null", "bool", "int", "float", "timestamp", "str", "seq", "map", "merge", "value"]
 )
 
 
@@ -91,9 +90,7 @@ def _read_text(path: Path) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            place, f"not a text file (byte {error.start} is not UTF-8)", "give a YAML file in UTF-8"
-        ) from None
+        raise ConfigError(place, f"not a text file (byte {error.start} is not UTF-8)", "give a YAML file in UTF-8") from None
     if "\0" in text:
         raise ConfigError(place, "not a text file (it contains a zero byte)", "give a YAML file in UTF-8")
     return text

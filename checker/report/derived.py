@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 class RowLike(Protocol):
@@ -27,8 +28,10 @@ class RowLike(Protocol):
 
 
 class DerivedLike(Protocol):
-    """A derived model."""
+    """A derived model; `source` is the file it was derived from, or "command line"."""
 
+    @property
+    def source(self) -> str: ...
     @property
     def rows(self) -> Sequence[RowLike]: ...
     @property
@@ -40,21 +43,38 @@ SHORT = ("taken", "scaled", "derived", "assumed")
 
 
 def print_derived(out: Console, derived: DerivedLike, *, verbose: bool) -> None:
-    """Print the table; the full one also has the defaults, the reasons, and every option that was ignored."""
-    from rich.table import Table
-
+    """Print the table; the full one also has the defaults, every option that was ignored, and all reasons."""
     rows = [row for row in derived.rows if verbose or row.how in SHORT]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for header in ("model", "value", "config", "how", "from", *(("why",) if verbose else ())):
-        table.add_column(header, overflow="fold")
-    for row in (*rows, *(derived.ignored if verbose else ())):
-        cells = (row.name, _text(row.model), _text(row.config), row.how, row.source)
-        table.add_row(*cells, *((row.why,) if verbose else ()))
+    rows += derived.ignored if verbose else ()
+    table = _table("model", "value", "config", "how", "from")
+    for row in rows:
+        table.add_row(row.name, _text(row.model), _text(row.config), row.how, _place(row.source, derived.source))
     out.print(table)
-    if not verbose:
+    if verbose:
+        reasons = _table("model", "why")
+        for row in rows:
+            reasons.add_row(row.name, row.why)
+        out.print()
+        out.print(reasons)
+        out.print()
+    else:
         names = ", ".join(row.name for row in derived.ignored)
         hidden = len(derived.rows) - len(rows)
         out.print(f"ignored: {names or 'nothing'}; {hidden} more rows and all reasons with --verbose")
+
+
+def _table(*headers: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold", no_wrap=header in ("value", "how"))
+    return table
+
+
+def _place(place: str, file: str) -> str:
+    """Where something stands; of the file itself, the line is enough."""
+    return f"line {place.removeprefix(f'{file}:')}" if place.startswith(f"{file}:") else place
 
 
 def _text(value: int | str | None) -> str:

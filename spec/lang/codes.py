@@ -33,7 +33,9 @@ CODES: dict[str, Code] = {
         "s.n = os.getpid()",
     ),
     "FP106": Code("helpers call each other in a circle", "write a loop over a bound", "def f(s): f(s)"),
-    "FP107": Code("a value of the wrong type", "make both sides numbers, truth values, members or places of one type", "if s.n: …"),
+    "FP107": Code(
+        "a value of the wrong type", "make both sides numbers, truth values, members or places of one type", "if s.n: …"
+    ),
     "FP108": Code(
         "a local that names a place is assigned twice",
         "use a second name; a place is named once",
@@ -44,7 +46,9 @@ CODES: dict[str, Code] = {
         "collect first, change after the loop",
         "for b in s.free: s.free.remove(b)",
     ),
-    "FP110": Code("an annotation or type cannot be evaluated", "use names that the module has at import", "def a(s, r: NOSUCH)"),
+    "FP110": Code(
+        "an annotation or type cannot be evaluated", "use names that the module has at import", "def a(s, r: NOSUCH)"
+    ),
     "FP111": Code(
         "a declared function takes other parameters than its kind",
         "properties take the state (step properties also the successor); actions take the state, then their parameters",
@@ -56,8 +60,12 @@ CODES: dict[str, Code] = {
         "@action def a(s, r): …",
     ),
     "FP113": Code("two declarations have one name", "rename one", "@action def a …; @action def a …"),
-    "FP114": Code("a property or condition changes the state", "properties only read; put changes in actions", "@always def p(s): s.n = 1"),
-    "FP115": Code("a property or condition calls require()", "return the condition instead", "@always def p(s): require(s.n > 0)"),
+    "FP114": Code(
+        "a property or condition changes the state", "properties only read; put changes in actions", "@always def p(s): s.n = 1"
+    ),
+    "FP115": Code(
+        "a property or condition calls require()", "return the condition instead", "@always def p(s): require(s.n > 0)"
+    ),
     "FP116": Code("division by something that is not constant", "divide by a number or bound", "x = s.n // s.m"),
     "FP117": Code(
         "a local may be used before it is assigned",
@@ -76,7 +84,9 @@ CODES: dict[str, Code] = {
         "write it with def at the top of a module, without decorators of other libraries",
         "pick = lambda s: s.n",
     ),
-    "FP122": Code("a string that is not a switch choice in a comparison", "compare a switch with one of its choices", 'x = "head"'),
+    "FP122": Code(
+        "a string that is not a switch choice in a comparison", "compare a switch with one of its choices", 'x = "head"'
+    ),
     "FP123": Code(
         "all(), any(), sum(), a set or a chain of comparisons changes something",
         "change the state in statements of their own",
@@ -94,7 +104,9 @@ CODES: dict[str, Code] = {
         "e = s.entries[0]; s.entries.drop_front(); e.n = 1",
     ),
     "FP127": Code(
-        "the variable of a quantifier has the name of another local", "choose a name of its own", "x = 1; any(x == 1 for x in s.q)"
+        "the variable of a quantifier has the name of another local",
+        "choose a name of its own",
+        "x = 1; any(x == 1 for x in s.q)",
     ),
     "FP128": Code(
         "a decorator that was not completed", "give it what it needs in parentheses: @quiescent(idle)", "@quiescent def p(s): …"

@@ -54,7 +54,7 @@ class Elaborated:
 
 def elaborate(spec: Spec) -> Elaborated:
     """Check and type every declared function of a spec; `LanguageError` at the first thing outside the language."""
-    program, made = Program(spec, Elaborator), {}
+    program, made = Program(spec, Elaborator), dict[Any, Function]()
     for declared in (*spec.inits, *spec.actions, *spec.properties):
         kind = declared.declaration.kind
         parameters: list[Any] = [PlaceType(spec.state, ("s",))]

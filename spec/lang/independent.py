@@ -6,7 +6,7 @@ import ast
 from collections.abc import Set
 from typing import Any
 
-from .tree import Effect, Element, Expr, For, Local, Method, PlaceType, Store
+from .tree import Effect, Element, Expr, For, Function, Local, Method, PlaceType, Store
 
 Path = tuple[str, ...]
 
@@ -80,7 +80,7 @@ class _OwnPlaces:
             return
         if isinstance(part, Method) and not isinstance(part.base.type, PlaceType):
             return
-        if type(part).__name__ == "Function":
+        if isinstance(part, Function):
             self.foreign |= {effect.path for effect in part.effects if effect.path}
             return
         for value in vars(part).values():

@@ -29,6 +29,7 @@ def value_type(written: Type, path: tuple[str, ...]) -> Any:
         case _:
             return PlaceType(written, path)
 
+
 class Rules:
     """Expressions with an expected type, within one function; `owner` is the elaborator of that function."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -203,7 +203,7 @@ class Scope:
                 self.stale.add(name)
 
     @contextmanager
-    def only_reads(self, what: str) -> Iterator[None]:
+    def only_reads(self, what: str) -> Generator[None]:
         """Refuse what changes anything, or calls require(), inside an expression whose parts may be skipped."""
         outer, self.effects = self.effects, set()
         try:

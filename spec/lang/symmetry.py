@@ -161,9 +161,7 @@ class Symmetry:
                 for number, (_, offset, inner) in enumerate(shape.fields):
                     self._describe(part, inner, at + offset, (*path, number), owners)
 
-    def _describe_plain(
-        self, part: _Part, shape: Shape, at: int, path: tuple[int, ...], owners: tuple[int, ...]
-    ) -> None:
+    def _describe_plain(self, part: _Part, shape: Shape, at: int, path: tuple[int, ...], owners: tuple[int, ...]) -> None:
         for i, blank in enumerate(shape.blank):
             if len(owners) == 1:
                 part.plain.append((owners[0], at + i))

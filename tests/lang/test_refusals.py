@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from fencepost.spec.lang import LanguageError, load_file
 from fencepost.spec.lang.codes import CODES
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -147,7 +148,7 @@ class Writer:
             lambda: f"sum({self.generated(d, 'num')})",
             lambda: f"sum({self.generated(d, 'cond')})",
             *([lambda: f"{s}.nums.{self.choose('pop_front', 'pop_back')}()"] if self.may_change(c, "nums") else []),
-            *[lambda h=h: self.call(d, h) for h in self.helpers if h[1] == "num" and c.acts],
+            *self.calls(d, "num"),
         )
 
     def at(self, c: Scope, of: str) -> str:
@@ -208,7 +209,7 @@ class Writer:
         s = c.root
         names = [*c.of("set") * 2, f"{s}.busy", f"{s}.late", f"{s}.one.held"] if kind == "blk" else [f"{s}.asked"]
         names += [f"{e}.held" for e in c.of("entry") if kind == "blk"]
-        names += [name for name in c.of(f"set_{kind}")] * 2
+        names += c.of(f"set_{kind}") * 2
         if c.depth > 3:
             return self.choose(*names)
         d = c.inner()
@@ -266,7 +267,7 @@ class Writer:
             lambda: f"implies({self.cond(d)}, {self.cond(d)})",
             lambda: f"{self.choose('all', 'any')}({self.generated(d, 'cond')})",
             lambda: f"({self.cond(d)} if {self.cond(d)} else {self.cond(d)})",
-            *[lambda h=h: self.call(d, h) for h in self.helpers if h[1] == "bool" and c.acts],
+            *self.calls(d, "bool"),
         )
 
     def generated(self, c: Scope, kind: str) -> str:
@@ -307,6 +308,10 @@ class Writer:
                 return self.name("b"), f"{s}.table[{self.member(c, 'req')}]", "blk"
             case _:
                 return self.name("b"), self.set(c, "blk"), "blk"
+
+    def calls(self, c: Scope, returns: str) -> list[Callable[[], str]]:
+        """What makes calls of the helpers that return a type."""
+        return [partial(self.call, c, helper) for helper in self.helpers if helper[1] == returns and c.acts]
 
     def call(self, c: Scope, helper: tuple[str, str, str]) -> str:
         """A call of a helper."""
@@ -467,14 +472,9 @@ class Writer:
             lambda: f"s.asked.add({self.member(c, 'req')})",
             lambda: f"{self.choose('s.busy', 's.one', 's.grid')}.clear()",
         ]
-        for what, value in (("free", lambda: self.member(c, "blk")), ("nums", lambda: self.num(c))):
+        for what in ("free", "nums"):
             if self.may_change(c, what):
-                options += [
-                    lambda w=what, v=value: f"s.{w}.{self.choose('append', 'push_front', 'remove')}({v()})",
-                    lambda w=what, v=value: f"s.{w}.insert({self.num(c)}, {v()})",
-                    lambda w=what: f"s.{w}.{self.choose('pop_front', 'pop_back', 'drop_front', 'drop_back', 'clear')}()",
-                    lambda w=what: f"s.{w}.remove_at({self.num(c)})",
-                ]
+                options += self.taking(c, what)
         if self.may_change(c, "table"):
             options += [
                 lambda: f"s.table[{self.member(c, 'req')}].append({self.member(c, 'blk')})",
@@ -493,6 +493,19 @@ class Writer:
         if self.chance(5):
             options += ["s.none.append(s.one.block)"]
         return self.choose(*options)
+
+    def taking(self, c: Scope, what: str) -> list[Callable[[], str]]:
+        """Methods of a sequence of scalars."""
+
+        def value() -> str:
+            return self.member(c, "blk") if what == "free" else self.num(c)
+
+        return [
+            lambda: f"s.{what}.{self.choose('append', 'push_front', 'remove')}({value()})",
+            lambda: f"s.{what}.insert({self.num(c)}, {value()})",
+            lambda: f"s.{what}.{self.choose('pop_front', 'pop_back', 'drop_front', 'drop_back', 'clear')}()",
+            lambda: f"s.{what}.remove_at({self.num(c)})",
+        ]
 
     # ---- whole specs
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fencepost.checker.model import Limits, Model, Options
 from fencepost.checker.result import Result, Status, Verdict
 from fencepost.spec.lang import load_file

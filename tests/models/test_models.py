@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import yaml
-
 from fencepost.checker.model import Limits, Model, Options
 from fencepost.checker.result import PropertyResult, Result
 from fencepost.spec.lang import Spec, load_file

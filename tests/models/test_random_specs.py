@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
-
 from fencepost.checker.model import Limits, Model, Options
 from fencepost.checker.result import Result, Status
 from fencepost.spec.lang import LanguageError, Spec, load_file
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 
 from .engines import counts, findings, search
 from .random_specs import Writer

@@ -310,9 +310,7 @@ class _Source:
         ]
         text = text.replace("$lists", "\n".join(lists))
         simple = sum(
-            1 << group.number
-            for name, group in self.groups.items()
-            if not has_array(self.layout.shape, name, inside=True)
+            1 << group.number for name, group in self.groups.items() if not has_array(self.layout.shape, name, inside=True)
         )
         return Template(text).substitute(
             self.places,
@@ -349,9 +347,7 @@ class _Source:
                 for j in others[1:]:
                     mixed = f"canon_mix({mixed} + code_{j} * {constant(2 + j)})"
                 key = f"(key ^ {constant(100 + i)})" if i else "key"
-                lines.append(
-                    f"        store64(c + $sums + member_{i}, load64(c + $sums + member_{i}) + {key} * {mixed})"
-                )
+                lines.append(f"        store64(c + $sums + member_{i}, load64(c + $sums + member_{i}) + {key} * {mixed})")
             lines.append(f"        p += {fact_size(arity)}")
         return "\n".join(lines)
 

@@ -43,9 +43,7 @@ _FOLD_UNARY: dict[type[ast.unaryop], Callable[[int], int]] = {
     ast.Invert: lambda a: ~a,
     ast.Not: lambda a: int(not a),
 }
-_LOADS = {f"load{bits}": (bits, "sext") for bits in (8, 16, 32, 64)} | {
-    f"loadu{bits}": (bits, "zext") for bits in (8, 16, 32)
-}
+_LOADS = {f"load{bits}": (bits, "sext") for bits in (8, 16, 32, 64)} | {f"loadu{bits}": (bits, "zext") for bits in (8, 16, 32)}
 _STORES = {f"store{bits}": bits for bits in (8, 16, 32, 64)}
 
 

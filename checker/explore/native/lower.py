@@ -147,9 +147,7 @@ class Lowering:
             lines += self._evaluate(made, "cells, d, cover", error)
             lines += ["if not v:", f"    failed = failed | {1 << bit}"]
         self.texts.append(
-            _function(
-                "after", "cells, ctx, d, k", [*lines, "if failed:", "    step_failed(ctx, failed)", "emit(ctx, k, d)"]
-            )
+            _function("after", "cells, ctx, d, k", [*lines, "if failed:", "    step_failed(ctx, failed)", "emit(ctx, k, d)"])
         )
         return ["after(cells, ctx, d, k)"]
 

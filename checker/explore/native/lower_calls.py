@@ -116,6 +116,7 @@ class CallLowering(ExpressionLowering):
     def _name_place(self, name: str | None, address: Address) -> None:
         if name is not None:
             self.emit.line(f"l_{name} = {address.text}")
+
     # ---- calls
 
     def _call(self, node: t.Call) -> Value:

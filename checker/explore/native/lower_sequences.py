@@ -142,9 +142,7 @@ class Sequences:
         if up:
             with self.emit.block(f"for {i} in range({n} - {at}):"):
                 source = self.slot(base, f"({n} - 1 - {i})")
-                self.emit.line(
-                    f"copy({self.slot(base, f'({n} - {i})').text}, {source.text}, {self.layout.stride(shape)})"
-                )
+                self.emit.line(f"copy({self.slot(base, f'({n} - {i})').text}, {source.text}, {self.layout.stride(shape)})")
         else:
             with self.emit.block(f"for {i} in range({at}, {n} - 1):"):
                 source = self.slot(base, f"({i} + 1)")

@@ -33,9 +33,7 @@ class FunctionLowering(CallLowering):
     helper gets every argument); `cover` is the number of a property's first left side.
     """
 
-    def __init__(
-        self, owner: Lowering, function: t.Function, name: str, states: int = 0, cover: int | None = None
-    ) -> None:
+    def __init__(self, owner: Lowering, function: t.Function, name: str, states: int = 0, cover: int | None = None) -> None:
         counts = Counter(assigned(function.body))
         counts.update(parameter for parameter, _ in function.parameters)
         super().__init__(owner, Emitter(owner.sites), frozenset(n for n, c in counts.items() if c > 1), cover or 0)

@@ -59,9 +59,7 @@ class Store:
         """
         wanted = self._bits.copy()
         while True:
-            full = (self.counts * 4 > np.left_shift(3, wanted)) | (
-                (self.counts + incoming) * 16 > np.left_shift(15, wanted)
-            )
+            full = (self.counts * 4 > np.left_shift(3, wanted)) | ((self.counts + incoming) * 16 > np.left_shift(15, wanted))
             if not full.any():
                 return wanted
             wanted[full] += 1

@@ -38,5 +38,6 @@ class Pool:
 @action
 def act(s, r: REQUESTS, b: BLOCKS):
     """Do something."""
+
     class Inner:  # <- FP101
         pass

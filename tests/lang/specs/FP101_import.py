@@ -39,4 +39,5 @@ class Pool:
 def act(s, r: REQUESTS, b: BLOCKS):
     """Do something."""
     import os  # <- FP101
+
     s.n = 1

@@ -38,6 +38,8 @@ class Pool:
 @action
 def act(s, r: REQUESTS, b: BLOCKS):
     """Do something."""
+
     def inner(x):  # <- FP101
         return x
+
     s.n = inner(1)

@@ -214,7 +214,7 @@ def again(s):
         s.tally.clear()
     s.busy |= held(s)
     s.busy &= held(s)
-    s.busy -= {b for b in s.free}
+    s.busy -= {b for b in s.free if b not in held(s)}
 
 
 @action

@@ -47,9 +47,7 @@ def put_back(s, p: Int(0, SEATS - 1)):
 @always
 def neighbours_do_not_eat_together(s):
     """A fork is in one hand."""
-    return all(
-        s.hands[(p + 1) % SEATS] != Hands.BOTH for p in range(SEATS) if s.hands[p] == Hands.BOTH
-    )
+    return all(s.hands[(p + 1) % SEATS] != Hands.BOTH for p in range(SEATS) if s.hands[p] == Hands.BOTH)
 
 
 @reachable

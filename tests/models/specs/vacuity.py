@@ -47,7 +47,8 @@ def implication(s):
 @always
 def disjunction(s):
     """The same by a disjunction."""
-    return not s.n == (limit() if EMPTY == "disjunction" else 1) or any(s.on[m] for m in range(MEMBERS))
+    least = limit() if EMPTY == "disjunction" else 1
+    return not (s.n >= least and s.n < 3) or any(s.on[m] for m in range(MEMBERS))
 
 
 @always
