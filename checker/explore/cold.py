@@ -39,8 +39,11 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
                 child.wait()
             return reference, found
         del reference
-        native.compile_seconds += time.monotonic() - begin
-        return native, native.run(options, on_progress)
+        waited = time.monotonic() - begin
+        native.compile_seconds += waited
+        if limits.max_seconds is not None:
+            limits = dataclasses.replace(limits, max_seconds=max(0.0, limits.max_seconds - waited))
+        return native, native.run(dataclasses.replace(options, limits=limits), on_progress)
 
 
 def _noted(on_progress: OnProgress | None) -> OnProgress | None:

@@ -98,7 +98,11 @@ class RecordShape:
     name: str
     fields: tuple[tuple[str, int, Shape], ...]
     size: int
-    blank: State
+
+    @cached_property
+    def blank(self) -> State:
+        """All fields blank."""
+        return tuple(cell for _, _, shape in self.fields for cell in shape.blank)
 
     @cached_property
     def _found(self) -> dict[str, tuple[int, Shape]]:
@@ -151,8 +155,7 @@ def _record_shape(written: Record, at: Values) -> RecordShape:
         shape = shape_of(item, at)
         fields.append((name, offset, shape))
         offset += shape.size
-    blank = tuple(cell for _, _, shape in fields for cell in shape.blank)
-    return RecordShape(written.name, tuple(fields), offset, blank)
+    return RecordShape(written.name, tuple(fields), offset)
 
 
 def _limited(shape: ArrayShape | SeqShape) -> Shape:

@@ -165,10 +165,7 @@ def collect(module: ModuleType, name: str) -> Spec:
     if len(states) != 1:
         found = "no class" if not states else f"{len(states)} classes"
         raise LoadError(f"{module.__file__}: {found} under @state; a spec has exactly one state")
-    for known, value in members.items():
-        if isinstance(value, Pending):
-            where = Place(str(module.__file__), 1) if value.function is None else place_of(value.function)
-            raise LanguageError("FP128", where, f"{known}: @{value.kind} was not completed", CODES["FP128"].fix)
+    _refuse_pending(module)
     declared = [v for v in members.values() if inspect.isfunction(v) and hasattr(v, MARK)]
     declared = list(dict.fromkeys(declared))
     by_kind: dict[str, list[Declared]] = {}
@@ -196,12 +193,23 @@ def collect(module: ModuleType, name: str) -> Spec:
         narrator=narrators[-1].function if narrators else None,
         sources=tuple(Path(str(m.__file__)) for m in spec_modules(module)),
     )
+    return _elaborated(spec)
+
+
+def _elaborated(spec: Spec) -> Spec:
     from .elaborate import elaborate
 
     try:
         return replace(spec, elaborated=elaborate(spec))
     except RecursionError:
-        raise LoadError(f"{module.__file__}: an expression is nested too deeply") from None
+        raise LoadError(f"{spec.module.__file__}: an expression is nested too deeply") from None
+
+
+def _refuse_pending(module: ModuleType) -> None:
+    for name, value in module.__dict__.items():
+        if isinstance(value, Pending):
+            where = Place(str(module.__file__), 1) if value.function is None else place_of(value.function)
+            raise LanguageError("FP128", where, f"{name}: @{value.kind} was not completed", CODES["FP128"].fix)
 
 
 def _unique(declared: list[Declared], what: str) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 from code_blocks import ROOT
-
 from fencepost.spec import lang
 from fencepost.spec.lang.calls import SEQ_METHODS, SET_METHODS
 from fencepost.spec.lang.codes import CODES

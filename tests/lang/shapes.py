@@ -17,7 +17,7 @@ def record(**fields: Shape) -> RecordShape:
     for name, shape in fields.items():
         placed.append((name, at, shape))
         at += shape.size
-    return RecordShape("Record", tuple(placed), at, tuple(c for shape in fields.values() for c in shape.blank))
+    return RecordShape("Record", tuple(placed), at)
 
 
 def member(index: str, size: int, *, maybe: bool = False) -> Leaf:

@@ -5,7 +5,7 @@ With n processes there are 2^n states with nobody inside and n * 2^(n - 1) with 
 
 from enum import IntEnum
 
-from fencepost.spec.lang import Array, Index, Maybe, action, always, reachable, require, state
+from fencepost.spec.lang import Array, Index, Maybe, action, always, latent, reachable, require, state
 
 PROCESSES = Index("processes", default=4, letters=True)
 
@@ -55,6 +55,12 @@ def mutual_exclusion(s):
 def the_lock_says_who(s):
     """The lock names the process inside."""
     return all(s.lock == p for p in range(PROCESSES) if s.at[p] == At.INSIDE)
+
+
+@latent
+def a_crowd(s):
+    """More than three wait."""
+    return sum(1 for p in range(PROCESSES) if s.at[p] == At.WAITING) > 3
 
 
 @reachable
