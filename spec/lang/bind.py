@@ -7,7 +7,7 @@ strings; the code objects stay the same, so breakpoints and line numbers work.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -119,7 +119,7 @@ class BoundSpec:
 
     def _names(self, original: dict[str, Any]) -> dict[str, Any]:
         if id(original) not in self._globals:
-            made = dict(original)
+            made = {"all": _all, "any": _any, **original}
             self._globals[id(original)] = made
             for name, value in original.items():
                 if isinstance(value, Index):
@@ -239,6 +239,16 @@ class BoundSpec:
     def show_arguments(self, rule: Rule, args: Arguments) -> dict[str, Any]:
         """Arguments by name as plain values: members as their labels, sets as sorted lists of labels."""
         return {p.name: _shown(p, value) for p, value in zip(rule.declared.parameters, args, strict=True)}
+
+
+def _all(elements: Iterable[Any]) -> bool:
+    """`all` of every element, also past the first that is false: a spec error in one does not depend on their order."""
+    return all(list(elements))
+
+
+def _any(elements: Iterable[Any]) -> bool:
+    """`any` of every element, likewise."""
+    return any(list(elements))
 
 
 def _argument(parameter: Parameter, value: int) -> Any:

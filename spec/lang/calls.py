@@ -52,7 +52,7 @@ class Calls(Rules):
         if index is None or any(not isinstance(i.type, Scalar) or i.type.index is not index for i in items):
             raise self.fail(node, "FP107", "a set has members of one index")
         if any(i.type.maybe for i in items):
-            raise self.fail(node, "FP107", "what may be None is not a member", "choose: {x} if x is not None else set()")
+            raise self.fail(node, "FP107", "what may be None is not a member", "use add(), or {y for y in range(…) if y == x}")
         return Display(SetValue(index), self.place(node), tuple(items))
 
     def _setcomp(self, node: ast.SetComp) -> Expr:
@@ -260,7 +260,7 @@ class Calls(Rules):
         if name == "grow":
             if isinstance(item, Scalar):
                 raise self.fail(node, "FP125", "grow() goes with sequences of records or containers", "use append()")
-            self.owner.blank(written.item, self.place(node), self.owner.filled(node))
+            self.owner.blank(written.item, self.place(node), self.owner.filled(node, path))
         return Method(returns, self.place(node), name, base, tuple(arguments))
 
 

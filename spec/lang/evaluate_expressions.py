@@ -190,11 +190,6 @@ class Expressions(Sequences[V]):
         frame.quantified = before
         return total[0]
 
-    def _undecided(self, node: t.Quantified, total: list[V]) -> V:
-        if node.op == "all":
-            return total[0]
-        return self.domain.negation(total[0]) if node.op == "any" else self.true
-
     def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], guard: V, total: list[V]) -> None:
         if not clauses:
             self._gather(node, guard, total)
@@ -202,14 +197,13 @@ class Expressions(Sequences[V]):
         loop, domain, frame = clauses[0].loop, self.domain, self.frame
         for trip in self.trips(loop):
             runs = domain.both(trip.runs, trip.more)
-            opens = domain.both(runs, self._undecided(node, total))
-            if self.never(trip.more) or self.never(self._undecided(node, total)):
+            if self.never(trip.more):
                 break
-            if self.never(opens):
+            if self.never(runs):
                 continue
             if loop.variable is not None:
                 frame.quantified[loop.variable] = trip.item
-            with self.guarded(opens):
+            with self.guarded(runs):
                 self._filtered(node, clauses, clauses[0].conditions, domain.both(guard, runs), total)
 
     def _filtered(

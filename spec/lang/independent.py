@@ -15,12 +15,14 @@ def element_wise(loop: For, effects: Set[Effect], node: ast.For, function: ast.F
     """Whether the iterations of a loop over an index commute.
 
     They do when no iteration leaves the loop or the function early, no local is carried from one to the next or out of
-    the loop, and every part of the state that is written is either a set that is only added to, or belongs to the loop's
-    own member and is read and written at that member only.
+    the loop, every part of the state that is written is either a set that is only added to, or belongs to the loop's
+    own member and is read and written at that member only, and none calls require(), since another may hit a spec error.
     """
     if any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(node)):
         return False
     if _carries_locals(node, function):
+        return False
+    if any(e.kind == "require" for e in effects):
         return False
     written = {e.path for e in effects if e.kind in ("write", "restructure") and e.path[0] in ("s", "t")}
     added = {e.path for e in effects if e.kind == "add"}

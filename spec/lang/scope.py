@@ -172,8 +172,8 @@ class Scope:
             if not any(path[: len(done)] == done for done in filled):
                 self.order(index, place, "is blank there, which is its first member")
 
-    def filled(self, grown: ast.expr) -> list[Path]:
-        """The fields of a new element that the statements from this one on fill before they do anything else."""
+    def filled(self, grown: ast.expr, sequence: Path) -> list[Path]:
+        """The fields of a new element that the statements from this one on fill before anything looks at it."""
         this, *rest = self.following
         match this:
             case ast.Assign(targets=[ast.Attribute() as target]):
@@ -183,12 +183,24 @@ class Scope:
                 for node in rest:
                     target = node.targets[0] if isinstance(node, ast.Assign) else None
                     path = _fields(target, name)
-                    if not path:
+                    if not path or not isinstance(node, ast.Assign) or self._looks_at(sequence, node.value):
                         break
                     paths.append(path)
                 return paths
             case _:
                 return []
+
+    def _looks_at(self, sequence: Path, value: ast.expr) -> bool:
+        """Whether a value may depend on the elements of a sequence; what cannot be told yet counts as yes."""
+        outer, stale, scope = self.effects, set(self.stale), dict(self.scope)
+        self.effects = set()
+        try:
+            self.expressions.make(value)
+            return any(effect.path[: len(sequence)] == sequence[: len(effect.path)] for effect in self.effects if effect.path)
+        except LanguageError:
+            return True
+        finally:
+            self.effects, self.stale, self.scope = outer, stale, scope
 
     def effect(self, kind: str, path: tuple[str, ...], place: Place, inner: Place | None = None) -> None:
         """Note what is done to a path; FP109 if a loop runs over the sequence that is changed."""

@@ -17,15 +17,26 @@ class CallLowering(ExpressionLowering):
     # ---- quantifiers
 
     def _quantified(self, node: t.Quantified) -> Value:
+        """A quantifier looks at every element, so that a spec error does not depend on their order.
+
+        Where none can fail, and none is noted as a left side that holds, it stops once it is decided.
+        """
         name = self.emit.name("q")
         self.emit.line(f"{name} = {int(node.op == 'all')}")
-        self._clauses(node, node.clauses, name)
+        could_fail, self.emit.can_fail = self.emit.can_fail, False
+        with self.emit.aside() as lines:
+            self._clauses(node, node.clauses, name, leaves=node.op in ("all", "any"))
+        if self.emit.can_fail or any("store8(cover" in str(text) for _, text in lines):
+            with self.emit.aside() as lines:
+                self._clauses(node, node.clauses, name, leaves=False)
+        self.emit.can_fail |= could_fail
+        self.emit.lines += lines
         low, high = (0, 1) if node.op in ("all", "any") else self.leaf_of(node.type)
         return Value(name, low, high)
 
-    def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], name: str) -> None:
+    def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], name: str, *, leaves: bool) -> None:
         if not clauses:
-            self._element_of(node, name)
+            self._element_of(node, name, leaves=leaves)
             return
         clause = clauses[0]
 
@@ -38,17 +49,17 @@ class CallLowering(ExpressionLowering):
                 self.emit.line(f"if {value.text}:")
                 self.emit.depth += 1
                 opened += 1
-            self._clauses(node, clauses[1:], name)
+            self._clauses(node, clauses[1:], name, leaves=leaves)
             if opened and self.emit.lines[-1][0] < self.emit.depth:
                 self.emit.line("pass")
             self.emit.depth -= opened
-            if len(clauses) > 1 and node.op in ("all", "any"):
+            if len(clauses) > 1 and leaves:
                 with self.emit.block(f"if {name} {'==' if node.op == 'all' else '!='} 0:"):
                     self.emit.line("break")
 
         self.loop(clause.loop, body)
 
-    def _element_of(self, node: t.Quantified, name: str) -> None:
+    def _element_of(self, node: t.Quantified, name: str, *, leaves: bool) -> None:
         if node.side is not None:
             self.emit.line(f"store8(cover + {self.cover + node.side}, 1)")
         value = self.value(node.element)
@@ -67,7 +78,8 @@ class CallLowering(ExpressionLowering):
             test = f"if not {value.text}:" if node.op == "all" else f"if {value.text}:"
             with self.emit.block(test):
                 self.emit.line(f"{name} = {int(node.op == 'any')}")
-                self.emit.line("break")
+                if leaves:
+                    self.emit.line("break")
 
     def loop(self, loop: t.Loop, body: Callable[[], None]) -> None:
         """Emit a loop around what `body` emits."""

@@ -4,7 +4,6 @@
 from enum import IntEnum
 
 from fencepost.spec.lang import *
-from functools import wraps
 
 REQUESTS, BLOCKS = Index("requests", default=2), Index("blocks", default=2)
 STEPS = Bound("steps", default=2, least=1)
@@ -37,10 +36,10 @@ class Pool:
 
 
 def same(function):
-    @wraps(function)  # <- FP121
-    def call(s):
+    def call(s):  # <- FP121
         return function(s)
 
+    call.__wrapped__ = function
     return call
 
 
