@@ -26,7 +26,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Options:
-    """How a model is searched: with `symmetry` over the permutable indices, looking for a `deadlock`, past violations or not."""
+    """How a model is searched: `symmetry` over the permutable indices, looking for a `deadlock`, past violations or not."""
 
     symmetry: bool = True
     deadlock: bool = True

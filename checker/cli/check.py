@@ -154,4 +154,4 @@ def _compared(found: Target, options: Options, engine: str, output: Output) -> t
     if not output.json and not output.quiet:
         word = "up to symmetry" if reduced.figures.symmetry else "with symmetry (this spec has none)"
         print(f"symmetry check: {reduced.figures.distinct:,} states {word}, {full.figures.distinct:,} without\n")
-    return reduced, differences(found.model, reduced, full)
+    return reduced, differences(found.model, reduced, full, keep_going=options.keep_going)

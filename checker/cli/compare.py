@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ...spec.lang.symmetry import Symmetry
 from ..model import Model
-from ..result import Result, Status
+from ..result import Result
 
-LIVENESS = ("eventually", "leads_to")
 COUNTED = 100_000
 """The largest full search whose classes of states are counted one by one."""
 
 
-def differences(model: Model, reduced: Result, full: Result) -> list[str]:
-    """In what two results disagree, in words; searches that were cut short are not compared."""
+def differences(model: Model, reduced: Result, full: Result, *, keep_going: bool) -> list[str]:
+    """In what two results disagree, in words; searches that were cut short are not compared, stopped ones not by counts."""
     if reduced.cut or full.cut:
         return []
     found: list[str] = []
@@ -26,23 +25,17 @@ def differences(model: Model, reduced: Result, full: Result) -> list[str]:
             found.append(f"{one.name} is {one.status.value} (depth {one.depth}) and {words}")
         elif one.trace != other.trace:
             found.append(f"the traces of {one.name} differ")
-    return found + _counts(model, reduced, full)
+    stopped = not keep_going and (reduced.violations or full.violations)
+    return found if stopped or not reduced.figures.symmetry else found + _counts(model, reduced, full)
 
 
 def _counts(model: Model, reduced: Result, full: Result) -> list[str]:
-    """Whether as many classes were counted as the full search has; a search that stopped early has no such count."""
-    few, many = reduced.figures.distinct, full.figures.distinct
-    if not reduced.figures.symmetry or (reduced.violations and few > 0 and not _complete(reduced)):
-        return []
-    if many > COUNTED:
+    """Whether as many classes were counted as the full search has."""
+    few = reduced.figures.distinct
+    if full.figures.distinct > COUNTED:
         return []
     orbits = _orbits(model)
     return [] if orbits == few else [f"{few:,} classes of states were found, and the full search has {orbits:,}"]
-
-
-def _complete(result: Result) -> bool:
-    """Whether a search with violations went on to the end."""
-    return all(p.status is not Status.UNDETERMINED for p in result.properties if p.kind not in LIVENESS)
 
 
 def _orbits(model: Model) -> int:

@@ -104,7 +104,7 @@ _TELLERS = {
 
 def _moved_blocks(before: View, after: View) -> Iterator[str]:
     """Blocks that were parked, freed or drained by the transition."""
-    parked = after["parked"][len(before["parked"]) :] if len(after["parked"]) > len(before["parked"]) else []
+    parked: list[int] = after["parked"][len(before["parked"]) :] if len(after["parked"]) > len(before["parked"]) else []
     if parked:
         fence = after["entries"][-1]["fence"]
         rest = "1 more step is" if fence == 1 else f"{fence} more steps are"

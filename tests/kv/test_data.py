@@ -67,7 +67,8 @@ def test_there_are_profiles_faults_and_expected_results() -> None:
 
 def test_switches_and_choices_exist(spec: Spec) -> None:
     for row in [*PROFILES.values(), *FAULTS]:
-        for name, choice in (row.get("switches") or row.get("switch") or {}).items():
+        switches: dict[str, str] = row.get("switches") or row.get("switch") or {}
+        for name, choice in switches.items():
             bound = spec.bounds[name]
             assert isinstance(bound, Switch), name
             assert choice in bound.choices, (name, choice)
