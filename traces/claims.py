@@ -69,14 +69,14 @@ def is_deadlock(bound: BoundSpec, state: State) -> bool:
 
 
 def spec_error_after(bound: BoundSpec, trace: Trace) -> str | None:
-    """The first error of the spec itself in the last state or out of it: place and rule; None if there is none."""
-    try:
-        for prop in bound.properties:
+    """The first error of the spec itself in the last state or out of it, with where it was met; None if there is none."""
+    for prop in bound.properties:
+        try:
             idle = prop.condition is not None and not bound.condition_holds(prop, trace.last)
-            if prop.kind != "step" and not (prop.kind == "quiescent" and idle):
+            if prop.kind in ("always", *WITNESS_KINDS) or (prop.kind == "quiescent" and not idle):
                 bound.holds(prop, trace.last)
-    except SpecError as error:
-        return str(error)
+        except SpecError as error:
+            return f"{error} (in property {prop.name})"
     for rule in bound.actions:
         for args in rule.choices():
             try:
@@ -86,5 +86,5 @@ def spec_error_after(bound: BoundSpec, trace: Trace) -> str | None:
                         bound.holds(prop, trace.last, after)
             except SpecError as error:
                 shown = ", ".join(f"{name}={value}" for name, value in bound.show_arguments(rule, args).items())
-                return f"{rule.name}({shown}): {error}"
+                return f"{error} (in {rule.name}({shown}))"
     return None

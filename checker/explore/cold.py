@@ -1,7 +1,8 @@
 """The first run of a model: nothing compiled yet must not mean waiting.
 
 A child process compiles into the cache while this one searches with the reference engine; whichever finishes first gives the
-result, and the two are the same. What the child has compiled is there for the next run in any case.
+result, and the two are the same. Where the memory does not last for the reference engine, the compiled search is waited for:
+it needs less. What the child has compiled is there for the next run in any case.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import dataclasses
 import tempfile
 import time
 from pathlib import Path
+from subprocess import Popen
 
-from ..model import Model, Options
+from ..model import Limits, Model, Options
 from .findings import Engine, Findings, OnProgress, Progress
 
 
@@ -33,17 +35,32 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
         except BaseException:
             child.kill()
             raise
-        if found.cut != "interrupted" or limits.cancelled():
+        compiled = found.cut == "interrupted" or (_out_of_memory(found) and _ends(child, limits, begin))
+        if not compiled or limits.cancelled():
             if native.compiles_into(Path(folder)):
                 child.kill()
                 child.wait()
             return reference, found
-        del reference
+        del reference  # and its states, which take far more memory than those of compiled code
         waited = time.monotonic() - begin
         native.compile_seconds += waited
         if limits.max_seconds is not None:
             limits = dataclasses.replace(limits, max_seconds=max(0.0, limits.max_seconds - waited))
         return native, native.run(dataclasses.replace(options, limits=limits), on_progress)
+
+
+def _out_of_memory(found: Findings) -> bool:
+    return found.cut is not None and found.cut.endswith("(--max-memory)")
+
+
+def _ends(child: Popen[bytes], limits: Limits, begin: float) -> bool:
+    """Wait for the child; whether it ended before the limits did."""
+    while child.poll() is None:
+        over = limits.max_seconds is not None and time.monotonic() - begin > limits.max_seconds
+        if over or limits.cancelled():
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _noted(on_progress: OnProgress | None) -> OnProgress | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...spec.lang import BoundSpec, Property, SpecError
+from ...spec.lang import BoundSpec, Property
 from ...spec.lang.declare import WITNESS_KINDS
+from ...traces.claims import shows, spec_error_after
 from ...traces.trace import Trace, follow
 from ..model import DEADLOCK, SPEC_ERROR, Model, Options
 from ..result import ActionCount, Figures, PropertyResult, Result, Status
 from .findings import Engine, Failure, Findings
-from .walk import failing_step, shortest
+from .walk import EngineDisagrees, shortest
 from .watch import left_side_places
 
 LIVENESS = ("eventually", "leads_to")
@@ -23,8 +24,8 @@ def conclude(model: Model, engine: Engine, found: Findings, options: Options, de
     """Draw the result."""
     bound = model.bound
     shown = _shown(found, options)
-    traces = {name: follow(bound, shortest(bound, engine, name, found.failures[name])) for name in shown}
-    complete = found.cut is None and not found.failures
+    traces = {name: _replayed(bound, shortest(bound, engine, name, found.failures[name])) for name in shown}
+    complete = found.cut is None and (not found.failures or (options.keep_going and SPEC_ERROR not in found.failures))
     properties = [_property(p, found, traces, decided, complete) for p in bound.properties]
     undecided = [p for p in properties if p.kind in LIVENESS and p.status is Status.UNDETERMINED]
     properties += _others(bound, found, traces)
@@ -33,9 +34,16 @@ def conclude(model: Model, engine: Engine, found: Findings, options: Options, de
         figures=figures(bound, found),
         properties=tuple(properties) + _not_applicable(bound),
         cut=found.cut,
-        vacuous=tuple(_vacuous(bound, found)) if complete else (),
+        vacuous=tuple(_vacuous(bound, found, options)) if complete else (),
         open=tuple(_open(p.name, p.reason) for p in undecided),
     )
+
+
+def _replayed(bound: BoundSpec, trace: Trace) -> Trace:
+    """A trace that was run again from its start and shows what it claims; `EngineDisagrees` where it does not."""
+    if not shows(bound, follow(bound, trace)):
+        raise EngineDisagrees(f"{trace.property}: the end of the trace does not show it in the interpreted spec")
+    return trace
 
 
 def _shown(found: Findings, options: Options) -> list[str]:
@@ -92,37 +100,13 @@ def _others(bound: BoundSpec, found: Findings, traces: dict[str, Trace]) -> list
     if SPEC_ERROR in found.failures:
         text = "The spec stays within its own bounds."
         trace = traces.get(SPEC_ERROR)
-        reason = None if trace is None else spec_error(bound, trace, found.failures[SPEC_ERROR])
+        reason = None if trace is None else spec_error_after(bound, trace)
         results.append(_violated(SPEC_ERROR, text, found.failures[SPEC_ERROR], traces, reason))
     return results
 
 
 def _violated(name: str, text: str, failure: Failure, traces: dict[str, Trace], reason: str | None) -> PropertyResult:
     return PropertyResult(name, "built in", text, Status.VIOLATED, failure.length, reason, traces.get(name))
-
-
-def spec_error(bound: BoundSpec, trace: Trace, failure: Failure) -> str:
-    """The spec error at the end of a trace, in words: the place, the rule, and what was being evaluated."""
-    if failure.on_step:
-        state = trace.states[failure.length - 1]
-        found = failing_step(bound, state, SPEC_ERROR)
-        assert found is not None
-        rule, args, _ = found
-        shown = ", ".join(f"{k}={v}" for k, v in bound.show_arguments(rule, args).items())
-        try:
-            after = bound.after(state, rule, args)
-            for prop in bound.properties:
-                if after is not None and prop.kind == "step":
-                    bound.holds(prop, state, after)
-        except SpecError as error:
-            return f"{error} (in {rule.name}({shown}))"
-    for prop in bound.properties:
-        try:
-            if prop.condition is None or prop.kind == "leads_to" or bound.condition_holds(prop, trace.last):
-                bound.holds(prop, trace.last) if prop.kind != "step" else None
-        except SpecError as error:
-            return f"{error} (in property {prop.name})"
-    return "the spec error could not be reproduced"
 
 
 def _not_applicable(bound: BoundSpec) -> tuple[PropertyResult, ...]:
@@ -134,9 +118,13 @@ def _not_applicable(bound: BoundSpec) -> tuple[PropertyResult, ...]:
     )
 
 
-def _vacuous(bound: BoundSpec, found: Findings) -> list[str]:
+def _vacuous(bound: BoundSpec, found: Findings, options: Options) -> list[str]:
     """What makes a completed search worthless."""
     reasons = [f"action {r.name} is never enabled" for r in bound.actions if not found.enabled[r.number]]
+    if not bound.actions:
+        reasons.append("no action applies at these bounds")
+    if bound.spec.properties and not options.deadlock and not any(map(bound.applicable, bound.spec.properties)):
+        reasons.append("no property applies at these bounds")
     for prop in bound.properties:
         if prop.kind == "reachable" and prop.name not in found.reached:
             reasons.append(f"witness {prop.name} is never reached")

@@ -36,6 +36,7 @@ from .properties import (
     preemption_pays,
     no_deadlock,
     no_leak,
+    block_in_flight_is_allocatable,
 )
 from .witnesses import (
     pool_runs_full,
@@ -74,6 +75,7 @@ __all__ = [
     "alloc_atomic",
     "an_eviction_is_next",
     "an_unwritten_block_is_hit",
+    "block_in_flight_is_allocatable",
     "boot",
     "completion_once",
     "counter_sound",

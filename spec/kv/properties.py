@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..lang import always, quiescent, step
+from ..lang import always, latent, quiescent, step
 from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, STALE, STEPS
 from .cache import expects, stands_for
 from .device import rows_written
@@ -333,6 +333,7 @@ def no_leak(s):
     return len(s.free) == BLOCKS
 
 
-def latent(s):
-    """Blocks could be handed to a load in this state although an unprocessed step still uses them (informative)."""
-    return LOADS == 1 and len(s.flight) < STEPS and any(touched(s, b) for b in s.free)
+@latent(when=lambda: LOADS == 1)
+def block_in_flight_is_allocatable(s):
+    """A block that a step in flight may write is free when the next one is scheduled; only the order of reuse hides it."""
+    return len(s.flight) < STEPS and any(touched(s, b) for b in s.free)

@@ -146,6 +146,6 @@ def test_a_spec_error_is_named_with_its_place(kinds: BoundSpec, walk: Walk) -> N
     trace = walk(kinds, "spec-error", BEGIN, ("count", (-1,)), ("count", (-1,)))
     found = spec_error_after(kinds, trace)
     assert found is not None
-    assert found.startswith("count(by=-1): ")
+    assert found.endswith("(in count(by=-1))")
     assert "kinds.py:" in found
     assert "-3 is stored where -2..3 is declared" in found

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from ....spec.lang import tree as t
 from ....spec.lang.bind import BoundSpec, Property, Rule
 from ....spec.lang.declare import WITNESS_KINDS
-from ....spec.lang.errors import Place
+from ....spec.lang.errors import BoundsError, Place
 from ....spec.lang.source import left_sides, tree_of
 from ..watch import condition_number
 from .emit import Sites
 from .lower_statements import FunctionLowering, Made
 from .pack import CellLayout, Packing
-from .program import Program
+from .program import MAX_MASK_BITS, Program
 
 STATE_KINDS = ("always", "quiescent")
 
@@ -35,6 +35,10 @@ class Lowering:
         self.permutable = bound.permutable() if symmetry else {}
         self.failing = [p for p in bound.properties if p.kind in (*STATE_KINDS, "step")]
         self.witnesses = [p for p in bound.properties if p.kind in WITNESS_KINDS]
+        for what, found in (("properties", self.failing), ("witnesses", self.witnesses)):
+            if len(found) > MAX_MASK_BITS:
+                rule = f"{len(found)} {what}, the native engine takes {MAX_MASK_BITS} at once"
+                raise BoundsError(f"{rule}; name some with --property, or use --engine reference")
         self.covers: list[tuple[str, int]] = []
         assert bound.spec.elaborated is not None
         self.elaborated = bound.spec.elaborated
