@@ -16,7 +16,9 @@ from .files import TraceError
 from .origin import hash_of_bounds
 from .trace import Trace
 
-_FORM = re.compile(r"(?P<spec>[\w.-]+):(?P<hash>[0-9a-f]{16}):(?P<items>[-@~.,0-9]*)")
+_NAME = r"(?P<spec>[^/\n]+)"
+"""The name of a spec is that of its file, which may hold spaces, accents and colons."""
+_FORM = re.compile(_NAME + r":(?P<hash>[0-9a-f]{16}):(?P<items>[-@~.,0-9]*)")
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Short:
 
 def is_short(text: str) -> bool:
     """Whether a text is meant as a short form rather than as the name of a file."""
-    return re.match(r"[\w.-]+:[0-9a-f]{4,}:", text) is not None
+    return re.match(_NAME + r":[0-9a-f]{4,}:", text) is not None
 
 
 def hash_of(bound: BoundSpec) -> str:

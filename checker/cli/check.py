@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..result import Result
     from .target import Target
 
+STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
 
 def check(
     target: given.TargetWords = None,
@@ -78,6 +80,8 @@ class Output:
             raise UsageError("--quiet and --verbose contradict each other")
         if self.mbt and self.trace_out is None:
             raise UsageError("--mbt changes the trace file; it needs --trace-out")
+        if self.json and str(self.trace_out) in STANDARD_OUTPUT:
+            raise UsageError("--json has the trace in it, under `trace`; leave out --trace-out, or name a file")
         if self.trace_out is None or _is_device(self.trace_out):
             return
         folder = self.trace_out.parent

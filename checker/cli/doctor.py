@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-PACKAGES = ("llvmlite", "numpy", "networkx", "pydantic", "PyYAML", "rich", "typer", "jinja2")
 OPTIONAL = ("vllm", "torch")
 
 
@@ -33,7 +32,7 @@ def collected() -> dict[str, Any]:
     """Everything as plain data; `problems` lists what a user should repair."""
     from ...traces.origin import version
 
-    packages = {name: _version(name) for name in PACKAGES}
+    packages = {name: _version(name) for name in needed()}
     cache = _cache()
     problems = [f"{name} is not installed" for name, found in packages.items() if found is None]
     warnings = [] if cache["writable"] else [f"{cache['folder']} cannot be written: each start compiles again"]
@@ -50,6 +49,18 @@ def collected() -> dict[str, Any]:
         "warnings": warnings,
         "problems": problems,
     }
+
+
+def needed() -> list[str]:
+    """The packages that this installation says it needs, without those of its extras."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("fencepost") or []
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return []
+    return [found[0] for line in lines if "extra ==" not in line and (found := re.match(r"[\w.-]+", line))]
 
 
 def _version(name: str) -> str | None:

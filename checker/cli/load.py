@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..model import Model
 from . import kvdata
 from .errors import UsageError
-from .target import SHIPPED, Target, Values, implied_by, load_shipped, parse_bounds
+from .target import SHIPPED, Target, Values, implied_by, load_shipped, load_user_spec, parse_bounds
 
 if TYPE_CHECKING:
     from ...spec.lang import Spec
@@ -43,6 +43,8 @@ def load(text: str, on: On) -> Loaded:
     from ...traces.revive import revive, revive_short
     from ...traces.short import is_short, parse
 
+    if not text:
+        raise UsageError("the name of the trace is empty (is a shell variable not set?)")
     if is_short(text) and not Path(text).exists():
         short = parse(text)
         target = _target(short.spec, None, {}, on)
@@ -77,13 +79,11 @@ def _target(name: str, origin: Origin | None, recorded: Values, on: On) -> Targe
 
 def _spec(name: str, origin: Origin | None, on: On) -> tuple[Spec, str | None]:
     """The spec of a trace, and its file if it is a user's."""
-    from ...spec.lang import load_file
-
     source = on.spec if on.spec is not None else origin.source if origin is not None else None
     if source is not None and source not in SHIPPED:
         if on.spec is None and not Path(source).is_file():
             raise UsageError(f"the trace is of {source}, which is not there; name the spec's file with --spec")
-        return load_file(Path(source)), source
+        return load_user_spec(source), source
     return load_shipped(source or name), None
 
 

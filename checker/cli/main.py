@@ -11,12 +11,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-
-TYPE_CHECKING = False  # as type checkers read it, without importing typing
-if TYPE_CHECKING:
-    import typer
+from typing import TYPE_CHECKING
 
 from .errors import INPUT_ERROR, INTERNAL_ERROR, UNDETERMINED, UsageError
+
+if TYPE_CHECKING:
+    import typer
 
 VERBS = ("check", "replay", "explain", "models", "doctor")
 """Each is a function in the module of its name."""
@@ -97,7 +97,7 @@ def _repair_streams() -> None:
     """A closed stream swallows what is written to it; a terminal that knows no Unicode shows ? instead of failing."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -64,11 +64,12 @@ def commands(found: Target, result: Result, trace_out: Path | None) -> dict[str,
     import shlex
 
     from ...traces.short import shorten
+    from .target import words_of
 
     made: dict[str, str] = {}
     for prop, path in _with_files(result, trace_out):
         short = shorten(found.model.bound, _trace(prop))
-        made[prop.name] = again(found, short) if path is None else f"fencepost replay {shlex.quote(str(path))}"
+        made[prop.name] = again(found, short) if path is None else shlex.join(["fencepost", "replay", *words_of(str(path))])
     return made
 
 

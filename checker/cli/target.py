@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..model import DEADLOCK, SPEC_ERROR, Model
 from . import kvdata
@@ -85,6 +86,8 @@ def _is_command(word: str) -> bool:
 
 
 def _named(wanted: Wanted, word: str) -> Target:
+    if not word:
+        raise UsageError("the name of what to check is empty (is a shell variable not set?)")
     if word in SHIPPED:
         return _shipped(wanted, word)
     path = Path(word)
@@ -115,12 +118,20 @@ def _shipped(wanted: Wanted, name: str) -> Target:
     return Target(model, f"spec {name}", None, again, spec.values(values), implied=implied_by(spec, values))
 
 
-def _file(wanted: Wanted, word: str) -> Target:
+def load_user_spec(path: str) -> Spec:
+    """A spec in a user's file; what it prints while it is imported is kept out of the report and of --json."""
+    from contextlib import redirect_stdout
+
     from ...spec.lang import load_file
 
+    with redirect_stdout(sys.stderr):
+        return load_file(Path(path))
+
+
+def _file(wanted: Wanted, word: str) -> Target:
     if wanted.profile is not None:
         raise UsageError("--profile: profiles are those of the spec kv, not of a spec file; use --bounds for its switches")
-    spec = load_file(Path(word))
+    spec = load_user_spec(word)
     given = parse_bounds(wanted.bounds)
     base = {name: value for name, b in spec.bounds.items() if (value := b.default) is not None}
     return Target(Model.of(spec, given), f"spec {word}", word, ("--spec", word), dict(base))
@@ -178,6 +189,8 @@ def parse_bounds(given: Sequence[str]) -> Values:
             raise UsageError(f"--bounds: {part!r} is not of the form name=value (write --bounds requests=3,blocks=4)")
         if name in values:
             raise UsageError(f"--bounds: {name} is given twice")
+        if value.isdecimal() and not value.isascii():
+            raise UsageError(f"--bounds: {name}={value}: write the number with the digits 0 to 9")
         if value.isdecimal() and (len(value) > 7 or int(value) > MOST):
             raise UsageError(f"--bounds: {name}={value} is far too large; sizes are small numbers (at most {MOST:,})")
         values[name] = value
@@ -203,7 +216,12 @@ def again(target: Target, trace: str, verb: str = "replay") -> str:
     import shlex
 
     differing = {n: v for n, v in target.model.bound.values.items() if target.base.get(n) != v}
-    words: list[Any] = ["fencepost", verb, trace, *target.again]
+    options: list[str] = [*target.again]
     if differing:
-        words += ["--bounds", ",".join(f"{name}={value}" for name, value in differing.items())]
-    return shlex.join(words)
+        options += ["--bounds", ",".join(f"{name}={value}" for name, value in differing.items())]
+    return shlex.join(["fencepost", verb, *words_of(trace, options)])
+
+
+def words_of(name: str, options: Sequence[str] = ()) -> list[str]:
+    """An argument and options as they stand in a command; an argument that begins with a dash goes last, after --."""
+    return [*options, "--", name] if name.startswith("-") else [name, *options]

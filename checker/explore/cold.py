@@ -46,7 +46,10 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
         native.compile_seconds += waited
         if limits.max_seconds is not None:
             limits = dataclasses.replace(limits, max_seconds=max(0.0, limits.max_seconds - waited))
-        return native, native.run(dataclasses.replace(options, limits=limits), on_progress)
+        found = native.run(dataclasses.replace(options, limits=limits), on_progress)
+        if found.cut is not None and found.cut.endswith("(--max-time)"):  # the limit that was given, not what was left of it
+            found.cut = f"time limit of {options.limits.max_seconds:g} s (--max-time)"
+        return native, found
 
 
 def _out_of_memory(found: Findings) -> bool:

@@ -42,14 +42,22 @@ SHORT = ("taken", "scaled", "derived", "assumed")
 """What the short table shows: what the config decides. Defaults and sizes that no option gives are in the full one."""
 
 
+NARROW = 60
+"""On a terminal of fewer columns the five of the table would hold a syllable each; there, each row is a sentence."""
+
+
 def print_derived(out: Console, derived: DerivedLike, *, verbose: bool) -> None:
     """Print the table; the full one also has the defaults, every option that was ignored, and all reasons."""
     rows = [row for row in derived.rows if verbose or row.how in SHORT]
     rows += derived.ignored if verbose else ()
-    table = _table("model", "value", "config", "how", "from")
-    for row in rows:
-        table.add_row(row.name, _text(row.model), _text(row.config), row.how, _place(row.source, derived.source))
-    out.print(table)
+    if out.width < NARROW:
+        for row in rows:
+            out.print(_line(row, derived.source))
+    else:
+        table = _table("model", "value", "config", "how", "from")
+        for row in rows:
+            table.add_row(row.name, _text(row.model), _text(row.config), row.how, _place(row.source, derived.source))
+        out.print(table)
     if verbose:
         reasons = _table("model", "why")
         for row in rows:
@@ -61,6 +69,13 @@ def print_derived(out: Console, derived: DerivedLike, *, verbose: bool) -> None:
         names = ", ".join(row.name for row in derived.ignored)
         hidden = len(derived.rows) - len(rows)
         out.print(f"ignored: {names or 'nothing'}; {hidden} more rows and all reasons with --verbose")
+
+
+def _line(row: RowLike, file: str) -> str:
+    """A row in words, for a narrow terminal: `blocks: 5, scaled (default)`."""
+    value = row.config if row.model is None else row.model
+    given = "" if row.model is None or row.config is None else f" from {row.config}"
+    return f"{row.name}: {'' if value is None else f'{value}, '}{row.how}{given} ({_place(row.source, file)})"
 
 
 def _table(*headers: str) -> Table:

@@ -150,7 +150,7 @@ def _states(out: Console, model: Model, shown: Trace) -> None:
     for index, state in enumerate(shown.states):
         out.print()
         out.print(f"state {index}", style="bold")
-        table = _table()
+        table = _table("", "", "")
         for name, value in shower.state(state):
             table.add_row("", name, value)
         out.print(table)
@@ -164,7 +164,7 @@ def coverage(out: Console, shown: Shown) -> None:
         f"{number(figures.distinct)} distinct {states}, {number(figures.generated)} transitions, "
         f"depth {figures.depth}{_deadlocks(result)}"
     )
-    table = _table()
+    table = _table("", "", "")
     for status, word in LISTED:
         found = [p for p in result.properties if p.status is status]
         if found:
@@ -221,7 +221,7 @@ def told_plainly(steps: Iterable[Told]) -> list[str]:
 def _table(*headers: str) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(headers), header_style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(headers), header_style="bold")
     for header in headers:
         table.add_column(header, overflow="fold")
     return table

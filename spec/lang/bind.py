@@ -86,6 +86,8 @@ class BoundSpec:
         self._globals: dict[int, dict[str, Any]] = {}
         self._functions: dict[FunctionType, FunctionType] = {}
         self._modules = {id(m.__dict__) for m in spec_modules(spec.module)}
+        if spec.elaborated is not None:
+            self._modules |= {id(function.__globals__) for function in spec.elaborated.written}
         self._files = {str(path) for path in spec.sources}
         self.inits = self._rules(spec.inits)
         self.actions = self._rules(spec.actions)

@@ -42,10 +42,14 @@ from .types import SetOf
 
 @dataclass(frozen=True)
 class Elaborated:
-    """The typed functions of a spec, and why an index is ordered (by name: the place and the reason)."""
+    """The typed functions of a spec, and why an index is ordered (by name: the place and the reason).
+
+    `written` are all functions that were read, helpers included, whatever module they come from.
+    """
 
     functions: dict[Any, Function]
     ordered: dict[str, tuple[Place, str]]
+    written: frozenset[Callable[..., Any]] = frozenset()
 
     def of(self, original: Callable[..., Any]) -> Function:
         """The typed form of a declared function or condition."""
@@ -55,6 +59,7 @@ class Elaborated:
 def elaborate(spec: Spec) -> Elaborated:
     """Check and type every declared function of a spec; `LanguageError` at the first thing outside the language."""
     program, made = Program(spec, Elaborator), dict[Any, Function]()
+    written = set[Callable[..., Any]]()
     for declared in (*spec.inits, *spec.actions, *spec.properties):
         kind = declared.declaration.kind
         parameters: list[Any] = [PlaceType(spec.state, ("s",))]
@@ -64,6 +69,7 @@ def elaborate(spec: Spec) -> Elaborated:
         # What an initial state does in order is no matter to symmetry, but its helpers may be called by actions too.
         own = Program(spec, Elaborator) if kind == "init" else program
         function = own.function(declared.function, parameters, sides=kind not in ("init", "action"))
+        written |= {instance.original for instance in own.instances.values()}
         if kind not in ("init", "action"):
             _only_reads(function, declared)
         made[declared.function] = function
@@ -71,7 +77,8 @@ def elaborate(spec: Spec) -> Elaborated:
         if condition is not None and condition not in made:
             made[condition] = program.function(condition, parameters[:1], sides=False)
             _only_reads(made[condition], declared)
-    return Elaborated(made, program.ordered)
+    written |= {instance.original for instance in program.instances.values()}
+    return Elaborated(made, program.ordered, frozenset(written))
 
 
 def _parameter(written: Any) -> Any:

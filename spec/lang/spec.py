@@ -200,7 +200,9 @@ def _elaborated(spec: Spec) -> Spec:
     from .elaborate import elaborate
 
     try:
-        return replace(spec, elaborated=elaborate(spec))
+        made = elaborate(spec)
+        helpers = {Path(function.__code__.co_filename) for function in made.written}
+        return replace(spec, elaborated=made, sources=(*spec.sources, *sorted(helpers - set(spec.sources))))
     except RecursionError:
         raise LoadError(f"{spec.module.__file__}: an expression is nested too deeply") from None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from fencepost.checker.cli import doctor, units
 from fencepost.checker.cli import main as module
 from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import VERBS, main
+from fencepost.checker.report import terminal
 
 SPECS = Path(__file__).parent / "specs"
 LENDING = str(SPECS / "lending.py")
@@ -134,6 +137,91 @@ def test_a_reader_that_goes_away() -> None:
     running.stderr.close()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", [("models",), ("check", "--help"), ("check", LENDING, *REFERENCE)])
+def test_output_to_a_full_disk(words: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command(*words), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 1), (">&-", 1), ("2>&-", 1), ("<&- >&- 2>&-", 1)])
+def test_streams_that_are_closed(closed: str, code: int) -> None:
+    words = " ".join(f"'{word}'" for word in command("check", LENDING, *REFERENCE))
+    done = subprocess.run(["/bin/sh", "-c", f"{words} {closed}"], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "error" not in done.stderr
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/b\xe9d.py"
+    with open(name, "wb") as stream:
+        stream.write(Path(LENDING).read_bytes())
+    for more in ([], ["--json"]):
+        done = subprocess.run([*command("check"), name, *more], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "not text in the encoding of this locale" in done.stderr
+    assert main(["check", "b\udce9d.py"]) == 2
+
+
+def test_the_start_imports_next_to_nothing() -> None:
+    """Ctrl-C while the command line is still being imported cannot be answered; so that takes no time."""
+    script = "import sys\nimport fencepost.checker.cli.main\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    ours = {name for name in done.stdout.split() if name.startswith("fencepost.")}
+    assert ours <= {"fencepost.checker", "fencepost.checker.cli", "fencepost.checker.cli.main", "fencepost.checker.cli.errors"}
+    assert not {"typer", "rich", "dataclasses", "subprocess"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("name", ["my spec", "a:b", "-x", "ünï", "kv"])
+def test_the_command_that_replays_a_spec_of_any_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(f"{name}.py").write_bytes(Path(LENDING).read_bytes())
+    for more in ([], ["--trace-out", f"{name}.itf.json"]):
+        assert main(["check", *REFERENCE, *more, "--", f"{name}.py"]) == 1
+        (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("replay: "))
+        assert main(shlex.split(line)[2:]) == 0
+
+
+def test_json_stays_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loud.py").write_text(Path(LENDING).read_text() + '\nprint("imported")\n')
+    assert main(["check", str(tmp_path / "loud.py"), "--json", *REFERENCE]) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["verdict"] == "VIOLATED"
+    assert "imported" in shown.err
+    assert main(["check", LENDING, "--json", "--trace-out", "/dev/stdout"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["check", "vllm", "serve", "MODEL", "--max-num-seqs", "4"], "goes after --, as in: fencepost check -- vllm serve"),
+        (["check", "kv", "--bonds", "requests=3"], "No such option: --bonds"),
+        (["check", "kv", "--engine", "turbo"], "Invalid value for '--engine': 'turbo' is not one of"),
+        (["check", ""], "is empty"),
+        (["replay", ""], "is empty"),
+        (["check", "kv", "--bounds", "requests=٣"], "the digits 0 to 9"),
+    ],
+)
+def test_what_a_user_is_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+    assert ("goes after --" in line) == ("vllm" in words)
+
+
+def test_the_time_limit_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FENCEPOST_CACHE", str(tmp_path / "nothing compiled yet"))
+    (tmp_path / "far.py").write_text(SLOW)
+    assert main(["check", str(tmp_path / "far.py"), "--max-time", "2.5s", "-q"]) == 3
+    assert "time limit of 2.5 s (--max-time)" in capsys.readouterr().out
+
+
 def test_output_without_unicode(tmp_path: Path) -> None:
     text = Path(LENDING).read_text().replace("at the head of the free queue", "at the head of the “free” queue")
     (tmp_path / "quotes.py").write_text(text, encoding="utf-8")
@@ -197,6 +285,20 @@ def test_the_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["cores"]["usable"] >= 1
     assert 0 < facts["memory"]["default_limit_bytes"] <= facts["memory"]["machine_bytes"]
     assert facts["packages"]["numpy"]
+
+
+def test_the_doctor_asks_for_what_is_needed_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs = ["numpy>=2.0", "no_such-thing[x]>=1; python_version>'3'", 'pytest>=8; extra == "test"']
+
+    def requires(name: str) -> list[str]:
+        return needs
+
+    monkeypatch.setattr(importlib.metadata, "requires", requires)
+    assert doctor.needed() == ["numpy", "no_such-thing"]
+    assert main(["doctor"]) == 2
+    assert "no_such-thing is not installed" in capsys.readouterr().out
 
 
 def test_the_doctor_sees_a_cache_that_cannot_be_written(
@@ -263,3 +365,14 @@ def timed(*words: str) -> float:
     subprocess.run(command(*words), capture_output=True, check=False)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", "--max-depth", "0", "--", "vllm", "serve", "MODEL", "--max-num-batched-tokens", "4096"]
+    monkeypatch.setattr(terminal, "_columns", lambda: 40)
+    assert main(words) == 3
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 40
+    assert "max-num-batched-tokens: 3, scaled from" in shown
+    assert "a-request-ends-in-flight" in shown.replace(" ", "").replace("\n", "")

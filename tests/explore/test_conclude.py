@@ -6,7 +6,7 @@ import pytest
 from fencepost.checker.explore import explore
 from fencepost.checker.model import Model, Options
 from fencepost.checker.result import Result, Status, Verdict
-from fencepost.spec.lang import load_file
+from fencepost.spec.lang import BoundsError, load_file
 
 TEXT = """
 from fencepost.spec.lang import *
@@ -75,3 +75,12 @@ def test_nothing_to_check_is_no_pass(tmp_path: Path, steps: int, reason: str) ->
     result = check(tmp_path, steps, keep_going=True, deadlock=False)
     assert result.verdict is Verdict.UNDETERMINED
     assert reason in str(result.reason)
+
+
+def test_more_properties_than_the_native_engine_takes(tmp_path: Path) -> None:
+    path = tmp_path / "counter.py"
+    more = "".join(f"\n\n@always\ndef p{k}(s):\n    return s.n != {k + 9}\n" for k in range(64))
+    path.write_text(TEXT + more)
+    with pytest.raises(BoundsError, match="64 properties, the native engine takes 63"):
+        explore(Model.of(load_file(path), {"steps": 0}), Options(), "native")
+    assert explore(Model.of(load_file(path), {"steps": 0}), Options(), "reference").properties

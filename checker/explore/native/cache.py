@@ -82,11 +82,22 @@ class Cache:
 
     def _prune(self, folder: Path) -> None:
         """Delete the oldest entries beyond the number that is kept."""
-        files = sorted(folder.glob("*" + _SUFFIX), key=lambda path: path.stat().st_mtime)
+        files = sorted(folder.glob("*" + _SUFFIX), key=_written)
         for path in files[:-_KEEP]:
             path.unlink(missing_ok=True)
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
-            _log.warning("compiled code is not kept on disk: %s", error)
+            reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+            _log.warning(
+                "compiled code is not kept on disk, so each start compiles again (%s); FENCEPOST_CACHE names a folder", reason
+            )
+
+
+def _written(path: Path) -> float:
+    """When a file was written; the distant past where another process has deleted it since it was listed."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

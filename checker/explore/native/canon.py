@@ -253,7 +253,10 @@ def canon_source(shape: Shape, indices: Mapping[str, int], layout: CellLayout | 
     groups: dict[str, Group] = {}
     for name, size in indices.items():
         if size > MAX_MEMBERS:
-            raise BoundsError(f"{name} has {size} members, symmetry in the native engine takes {MAX_MEMBERS} at most")
+            raise BoundsError(
+                f"{name} has {size} members, and symmetry in the native engine takes "
+                f"{MAX_MEMBERS} at most; lower it, or give --symmetry off"
+            )
         groups[name] = Group(len(groups), sum(group.size for group in groups.values()), size)
     return _Source(layout, groups).write()
 

@@ -18,7 +18,7 @@ from .kernel import build_program, load_program
 from .lower import Lowering
 from .machine import Library
 from .search import NativeSearch
-from .stats import Limits, NativeProgress, NativeStats, Target
+from .stats import NativeProgress, NativeStats, Target
 
 
 class NativeEngine:
@@ -59,7 +59,7 @@ class NativeEngine:
         self.search = NativeSearch(self.program, self.library, initial, options.threads)
         limits = options.limits
         stats = self.search.run(
-            Limits(limits.max_states, limits.max_depth, limits.max_seconds, limits.max_bytes, limits.cancelled),
+            limits,
             _relay(on_progress, limits.max_bytes),
             keep_going=options.keep_going,
             stop_on_deadlock=options.deadlock and not options.keep_going,

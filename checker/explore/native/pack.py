@@ -26,7 +26,10 @@ def cell_range(cell: Leaf | SetShape) -> tuple[int, int]:
     """The least and the greatest value of a cell; `BoundsError` where 64 bits cannot hold it."""
     if isinstance(cell, SetShape):
         if cell.count > MAX_SET:
-            raise BoundsError(f"a set over {cell.index} has {cell.count} members, the native engine holds {MAX_SET}")
+            raise BoundsError(
+                f"a set over {cell.index} has {cell.count} members, and the native engine takes {MAX_SET} at most; "
+                "lower it, or give --engine reference"
+            )
         return 0, (1 << cell.count) - 1
     if cell.low < -(1 << 63) or cell.high >= 1 << 63:
         raise BoundsError(f"the range {cell.low}..{cell.high} does not fit 64 bits")

@@ -11,13 +11,14 @@ from typing import Literal
 
 import numpy as np
 
+from ...model import Limits
 from . import kernel
 from .kernel import SHARDS
 from .machine import Library
 from .memory import process_memory, processors
 from .pool import Pool
 from .program import Program
-from .stats import Failure, Limits, NativeProgress, NativeStats, SpecErrorAt, Stop, Target
+from .stats import Failure, NativeProgress, NativeStats, SpecErrorAt, Stop, Target
 from .store import Store
 from .workers import Workers, packed
 
@@ -189,8 +190,12 @@ class NativeSearch:
 
     def _check_level(self) -> None:
         """Check the states of a level without expanding them."""
-        items, portions = self._store.work(self._level)
-        queue = deque(portions)
+        self._over(self._level, "k_check_all")
+
+    def _over(self, level: int, entry: str, *arguments: int) -> int:
+        """Call a function of the kernel on the work items of a level, in all threads; return the sum of what it returns."""
+        items, portions = self._store.work(level)
+        queue, counts = deque(portions), [0] * self._threads
 
         def job(thread: int) -> None:
             while True:
@@ -199,9 +204,11 @@ class NativeSearch:
                 except IndexError:
                     return
                 part = items[portion]
-                self._call["k_check_all"](int(self._workers.addresses[thread]), part.ctypes.data, len(part))
+                context = int(self._workers.addresses[thread])
+                counts[thread] += self._call[entry](context, part.ctypes.data, len(part), *arguments)
 
         self._together(job, len(portions) < 2)
+        return sum(counts)
 
     # -- what was found -----------------------------------------------------------------------------------------
 
@@ -255,7 +262,7 @@ class NativeSearch:
         limits, now = self._limits, time.monotonic()
         if self._on_progress is not None and now - self._ticked >= _TICK_SECONDS:
             self._on_progress(self._progress(now))
-        if limits.cancelled is not None and limits.cancelled():
+        if limits.cancelled():
             return "cancelled"
         if limits.max_seconds is not None and now - self._started >= limits.max_seconds:
             return "max-time"
@@ -294,30 +301,13 @@ class NativeSearch:
         self._marked = True
         kind = kernel.TARGETS.index(target.kind)
         self._workers.set(kernel.MODE, kernel.EDGES_ONLY)
-        count = self._mark_level(level, "k_mark_targets", kind, 1 << target.index)
+        count = self._over(level, "k_mark_targets", kind, 1 << target.index)
         self._workers.set(kernel.MODE, kernel.LOOKING_UP)
         for earlier in range(level - 1, -1, -1):
             store.look_at(earlier + 1)
-            self._mark_level(earlier, "k_mark_back")
+            self._over(earlier, "k_mark_back")
         self._workers.set(kernel.MODE, kernel.SEARCHING)
         return count
-
-    def _mark_level(self, level: int, entry: str, *arguments: int) -> int:
-        items, portions = self._store.work(level)
-        queue, counts = deque(portions), [0] * self._threads
-
-        def job(thread: int) -> None:
-            while True:
-                try:
-                    portion = queue.popleft()
-                except IndexError:
-                    return
-                part = items[portion]
-                context = int(self._workers.addresses[thread])
-                counts[thread] += self._call[entry](context, part.ctypes.data, len(part), *arguments)
-
-        self._together(job, len(portions) < 2)
-        return sum(counts)
 
     def is_marked(self, words: Sequence[int], level: int) -> bool:
         """Say whether a packed state, canonical or not, belongs to a level and was marked."""

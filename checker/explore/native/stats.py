@@ -1,6 +1,5 @@
-"""What a native search is asked, and what it says: limits, progress, figures."""
+"""What a native search says: progress, figures; and what it is asked to mark."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -8,19 +7,6 @@ Stop = Literal["violation", "deadlock", "max-states", "max-depth", "max-time", "
 """Why a search ended early; a spec error is a "violation" too."""
 
 Kind = Literal["property", "witness", "check-error", "deadlock", "step", "action-error"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where a search stops early; None is no limit."""
-
-    max_states: int | None = None
-    max_depth: int | None = None
-    max_seconds: float | None = None
-    max_bytes: int | None = None
-    """Memory of the whole process, in bytes."""
-    cancelled: Callable[[], bool] | None = None
-    """Asked between rounds; true ends the search."""
 
 
 @dataclass(frozen=True)

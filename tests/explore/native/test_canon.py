@@ -141,5 +141,5 @@ def test_members_that_are_tied_in_pairs_are_found_equal_quickly() -> None:
 
 
 def test_too_many_members() -> None:
-    with pytest.raises(BoundsError, match="blocks has 64 members, symmetry in the native engine takes 63 at most"):
+    with pytest.raises(BoundsError, match="blocks has 64 members, and symmetry in the native engine takes 63 at most"):
         canon_source(record(b=member("blocks", 64)), {"blocks": 64})

@@ -116,5 +116,5 @@ def test_values_out_of_range_are_not_packed() -> None:
 
 
 def test_sets_have_at_most_63_members() -> None:
-    with pytest.raises(BoundsError, match="a set over blocks has 64 members, the native engine holds 63"):
+    with pytest.raises(BoundsError, match="a set over blocks has 64 members, and the native engine takes 63 at most"):
         Packing(CellLayout(record(a=SetShape("blocks", 64))))

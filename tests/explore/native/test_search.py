@@ -7,8 +7,9 @@ from fencepost.checker.explore.native.kernel import build_program
 from fencepost.checker.explore.native.memory import process_memory
 from fencepost.checker.explore.native.program import Program
 from fencepost.checker.explore.native.search import NativeSearch
-from fencepost.checker.explore.native.stats import Failure, Limits, NativeProgress, SpecErrorAt, Target
+from fencepost.checker.explore.native.stats import Failure, NativeProgress, SpecErrorAt, Target
 from fencepost.checker.explore.native.store import Store
+from fencepost.checker.model import Limits
 
 from .toys import levels, search_of, toy
 
