@@ -171,11 +171,7 @@ def process(s):
 def no_write_into_a_block_in_flight(s):
     """No block of a remote request is one that a step in flight may still touch."""
     return all(
-        b not in touched
-        for r in range(REQUESTS)
-        if s.status[r] == Status.REMOTE
-        for b in s.blocks[r]
-        for touched in s.flight
+        b not in touched for r in range(REQUESTS) if s.status[r] == Status.REMOTE for b in s.blocks[r] for touched in s.flight
     )
 
 

@@ -51,9 +51,7 @@ def _copied(place: Path) -> Path:
 
 def second_run(session: Session) -> Report:
     """The check of the example with a warm cache, each profile."""
-    report = Report(
-        "check-second-run", "fencepost check of the example, second run, medians", ("profile", "verdict", "s")
-    )
+    report = Report("check-second-run", "fencepost check of the example, second run, medians", ("profile", "verdict", "s"))
     for profile in PROFILES:
         arguments = (EXAMPLE, "--profile", profile)
         session.command.warm(*arguments)
@@ -110,9 +108,7 @@ def all_faults(session: Session) -> Report:
         if lost := [name for name, (result, _) in found.items() if trace_length(result) is None]:
             raise BenchmarkError(f"not found: {', '.join(lost)}")
         totals.append(sum(ended.seconds for _, ended in found.values()))
-        report.table = [
-            (name, str(trace_length(result)), amount(ended.seconds)) for name, (result, ended) in found.items()
-        ]
+        report.table = [(name, str(trace_length(result)), amount(ended.seconds)) for name, (result, ended) in found.items()]
     report.at_most(f"all {len(faults)}", median(totals), 60)
     return report
 

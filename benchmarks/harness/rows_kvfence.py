@@ -114,9 +114,7 @@ def symmetry(session: Session) -> Report:
 
 def memory(session: Session) -> Report:
     """Bytes a state, large."""
-    report = Report(
-        "bytes-per-state", "large: memory the search added, divided by distinct states", ("tool", "bytes/state")
-    )
+    report = Report("bytes-per-state", "large: memory the search added, divided by distinct states", ("tool", "bytes/state"))
     found = session.measure(session.usable(plain), case("large"))
     report.table += [(m.tool.name, amount(m.bytes_per_state)) for m in found]
     for measured in of(found, "fencepost"):

@@ -58,9 +58,7 @@ class Spin(Tool):
 
     def _read(self, ended: Finished) -> Outcome:
         text = ended.out + ended.err
-        cut = re.search(
-            r"max search depth too small|out of memory|search was not completed|memory exceeded", text, re.I
-        )
+        cut = re.search(r"max search depth too small|out of memory|search was not completed|memory exceeded", text, re.I)
         if cut and "assertion violated" not in text:
             raise BenchmarkError(f"{self.name} did not finish:\n{text[-2000:]}")
         stored = _number(r"(\d+) states, stored", text)

@@ -70,9 +70,7 @@ def states(draw: Draw, shape: Shape, busy: int = 5) -> State:
 def cases(draw: Draw, most: int = 3) -> tuple[Shape, dict[str, int], State]:
     """A shape of at most 200 cells, the sizes of its indices, and a state."""
     sizes = {"requests": draw(st.integers(1, most)), "blocks": draw(st.integers(1, most))}
-    fields = st.lists(shapes(sizes), min_size=1, max_size=3).map(
-        lambda all: record(**{f"g{i}": s for i, s in enumerate(all)})
-    )
+    fields = st.lists(shapes(sizes), min_size=1, max_size=3).map(lambda all: record(**{f"g{i}": s for i, s in enumerate(all)}))
     shape = draw(fields.filter(lambda shape: shape.size <= 200))
     return shape, sizes, draw(states(shape, draw(st.sampled_from([1, 5, 10]))))
 
