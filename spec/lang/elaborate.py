@@ -328,6 +328,7 @@ class Elaborator(Scope):
 
 def _statement(node: ast.stmt) -> str:
     names = {"With": "with", "Try": "try", "Raise": "raise", "Assert": "assert", "Global": "global", "Delete": "del"}
+    names |= {"AsyncFunctionDef": "an async function", "AsyncFor": "async for", "AsyncWith": "async with"}
     names |= {"FunctionDef": "a function inside a function", "ClassDef": "a class inside a function", "Match": "match"}
     names |= {"Import": "import at call time", "ImportFrom": "import at call time", "Nonlocal": "nonlocal"}
     return names.get(type(node).__name__, type(node).__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -121,10 +122,10 @@ def load_file(path: Path) -> Spec:
     try:
         code = compile(source, str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
-        raise LoadError(f"{path}:{error.lineno}: syntax error: {error.msg}") from None
+        raise LoadError(f"{path}:{error.lineno or 1}: syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise LoadError(f"{path}: not Python source: {error or type(error).__name__}") from None
-    name = f"fencepost_user_spec_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    name = f"fencepost_user_spec_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     module = ModuleType(name)
     module.__file__ = str(path)
     sys.modules[name] = module
@@ -132,7 +133,8 @@ def load_file(path: Path) -> Spec:
     try:
         exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
-        raise LoadError(f"{_where(error, path)}: import failed: {type(error).__name__}: {error}") from error
+        told = " ".join(str(error).split())
+        raise LoadError(f"{_where(error, path)}: import failed: {type(error).__name__}: {told}") from error
     finally:
         if str(path.parent) in sys.path:
             sys.path.remove(str(path.parent))

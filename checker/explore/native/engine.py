@@ -127,8 +127,13 @@ def _forecast(now: NativeProgress, max_bytes: int | None) -> str:
         return ""
     if max_bytes is not None and expected.memory_low > max_bytes:
         room = f"{max_bytes / 2**30:.1f} GiB"
-        return f"about {expected.distinct_low:.1e} states expected: they will not fit in {room}, lower the bounds"
-    return f"{expected.distinct_low:.1e} to {expected.distinct_high:.1e} states expected"
+        return f"about {_round(expected.distinct_low):,} states expected: they will not fit in {room}, lower the bounds"
+    return f"{_round(expected.distinct_low):,} to {_round(expected.distinct_high):,} states expected"
+
+
+def _round(number: int) -> int:
+    """A number to two digits: no more is known."""
+    return round(number, 2 - len(str(number)))
 
 
 def _cut(stats: NativeStats, options: Options) -> str | None:
