@@ -119,6 +119,10 @@ def _expected(out: Console, expected: Any) -> None:
 def _text(value: Any) -> str:
     if is_object(value):
         return ", ".join(f"{k}={v}" for k, v in value.items())
+    if is_list(value):
+        return ", ".join(str(item) for item in value) or "none"
+    if isinstance(value, int):
+        return f"{value:,}"
     return "" if value is None else str(value)
 
 
