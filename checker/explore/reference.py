@@ -147,11 +147,15 @@ class ReferenceEngine:
             self.found.cut = f"more than {limits.max_states:,} states (--max-states)"
         elif limits.max_seconds is not None and seconds > limits.max_seconds:
             self.found.cut = f"time limit of {limits.max_seconds:g} s (--max-time)"
-        elif limits.max_bytes is not None and (len(self.seen) & 1023) == 0 and resident_memory() > limits.max_bytes:
+        elif limits.max_bytes is not None and self._memory_over(limits.max_bytes, expanding):
             self.found.cut = f"memory limit of {limits.max_bytes:,} bytes (--max-memory)"
         elif not expanding and limits.max_depth is not None and depth >= limits.max_depth:
             self.found.cut = f"depth limit of {limits.max_depth} (--max-depth)"
         return self.found.cut is not None
+
+    def _memory_over(self, limit: int, expanding: bool) -> bool:
+        """Whether the process is larger than the limit; looked at for each level, and now and then within one."""
+        return (not expanding or len(self.seen) & 1023 == 0) and resident_memory() > limit
 
     def _tell(self, queue: int, new: int) -> None:
         now = time.monotonic()

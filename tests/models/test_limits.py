@@ -66,3 +66,9 @@ def test_a_witness_is_known_although_the_search_was_cut(engine: str) -> None:
     found = run(engine, "peterson", Limits(max_depth=5), order="right")
     statuses = {p.name: p.status for p in found.properties}
     assert statuses == {"mutual-exclusion": Status.UNDETERMINED, "one-waits-for-the-other": Status.REACHED}
+
+
+@each_engine
+def test_memory_is_looked_at_in_small_searches_too(engine: str) -> None:
+    found = run(engine, "switches", Limits(max_bytes=1), lamps=4)
+    assert (found.verdict, found.exit_code) == (Verdict.UNDETERMINED, 3)
