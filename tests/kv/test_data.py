@@ -79,11 +79,12 @@ def test_every_switch_of_a_profile_has_its_source(name: str) -> None:
     assert set(PROFILES[name]["switches"]) <= set(PROFILES[name]["sources"])
 
 
+@pytest.mark.parametrize("engine", ["reference", "native"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["id"])
-def test_a_fault_is_found_at_its_depth(spec: Spec, fault: dict[str, Any]) -> None:
+def test_a_fault_is_found_at_its_depth(spec: Spec, fault: dict[str, Any], engine: str) -> None:
     made = model(spec, fault["base"], fault["bounds"], fault["switch"])
     options = Options(keep_going=True, limits=Limits(max_depth=fault["depth"]))
-    assert status(search(made, "reference", options), fault["property"]) == (Status.VIOLATED, fault["depth"])
+    assert status(search(made, engine, options), fault["property"]) == (Status.VIOLATED, fault["depth"])
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["id"])
