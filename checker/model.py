@@ -23,6 +23,16 @@ class Limits:
     max_bytes: int | None = None
     cancelled: Callable[[], bool] = field(default=lambda: False)
 
+    def reason(self, reached: str) -> str:
+        """Why a search stopped that reached a limit: max-states, max-depth, max-time, max-memory or cancelled."""
+        return {
+            "max-states": f"more than {self.max_states or 0:,} states (--max-states)",
+            "max-depth": f"depth limit of {self.max_depth} (--max-depth)",
+            "max-time": f"time limit of {self.max_seconds or 0:g} s (--max-time)",
+            "max-memory": f"memory limit of {self.max_bytes or 0:,} bytes (--max-memory)",
+            "cancelled": "interrupted",
+        }[reached]
+
 
 @dataclass(frozen=True)
 class Options:

@@ -14,8 +14,6 @@ from .memory import resident_memory, usable_memory
 
 __all__ = ["Progress", "explore"]
 
-ENGINES = ("native", "reference")
-
 
 def explore(model: Model, options: Options, engine: str = "native", progress: OnProgress | None = None) -> Result:
     """Search every state of a model within its bounds and draw the result.

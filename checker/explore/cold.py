@@ -35,7 +35,7 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
         except BaseException:
             child.kill()
             raise
-        compiled = found.cut == "interrupted" or (_out_of_memory(found) and _ends(child, limits, begin))
+        compiled = found.cut == limits.reason("cancelled") or (_out_of_memory(found) and _ends(child, limits, begin))
         if not compiled or limits.cancelled():
             if native.compiles_into(Path(folder)):
                 child.kill()
@@ -47,8 +47,8 @@ def run(model: Model, options: Options, on_progress: OnProgress | None) -> tuple
         if limits.max_seconds is not None:
             limits = dataclasses.replace(limits, max_seconds=max(0.0, limits.max_seconds - waited))
         found = native.run(dataclasses.replace(options, limits=limits), on_progress)
-        if found.cut is not None and found.cut.endswith("(--max-time)"):  # the limit that was given, not what was left of it
-            found.cut = f"time limit of {options.limits.max_seconds:g} s (--max-time)"
+        if found.cut == limits.reason("max-time"):  # the limit that was given, not what was left of it
+            found.cut = options.limits.reason("max-time")
         return native, found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from ...spec.lang import State
-from ..model import Model, Options
+from ..model import Options
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,3 @@ class Engine(Protocol):
     def is_marked(self, state: State, level: int) -> bool:
         """Whether a state at this distance lies on one of them."""
         ...
-
-
-MakeEngine = Callable[[Model], Engine]
-Levels = Sequence[Sequence[State]]

@@ -52,11 +52,11 @@ class Guard:
         """Compare with the limits at once."""
         limits, now = self.limits, time.monotonic()
         if limits.cancelled():
-            raise Stopped("interrupted")
+            raise Stopped(limits.reason("cancelled"))
         if limits.max_seconds is not None and self.seconds > limits.max_seconds:
-            raise Stopped(f"time limit of {limits.max_seconds:g} s (--max-time)")
+            raise Stopped(limits.reason("max-time"))
         if limits.max_bytes is not None and resident_memory() > limits.max_bytes:
-            raise Stopped(f"memory limit of {limits.max_bytes:,} bytes (--max-memory)")
+            raise Stopped(limits.reason("max-memory"))
         if self.tell is not None and now - self.told >= 1:
             self.told = now
             self.tell()

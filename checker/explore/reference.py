@@ -94,7 +94,7 @@ class ReferenceEngine:
         for state in level:
             new += self._fresh(after for _, _, after in self._transitions(state, depth))
             self._tell(len(level), len(new))
-            if self.found.cut or self._cut(expanding=True, more=len(new)):
+            if self.found.cut or self._cut(expanding=True):
                 self.levels.append(new)
                 return new
         if DEADLOCK in self.found.failures and self._stops():
@@ -138,20 +138,23 @@ class ReferenceEngine:
     def _stops(self) -> bool:
         return bool(self.found.failures) and not self.options.keep_going
 
-    def _cut(self, *, expanding: bool, more: int = 0) -> bool:
+    def _cut(self, *, expanding: bool) -> bool:
         limits, depth = self.options.limits, len(self.levels) - 1
         seconds = time.monotonic() - self.started
+        reached = None
         if limits.cancelled():
-            self.found.cut = "interrupted"
+            reached = "cancelled"
         elif limits.max_states is not None and len(self.seen) > limits.max_states:
-            self.found.cut = f"more than {limits.max_states:,} states (--max-states)"
+            reached = "max-states"
         elif limits.max_seconds is not None and seconds > limits.max_seconds:
-            self.found.cut = f"time limit of {limits.max_seconds:g} s (--max-time)"
+            reached = "max-time"
         elif limits.max_bytes is not None and self._memory_over(limits.max_bytes, expanding):
-            self.found.cut = f"memory limit of {limits.max_bytes:,} bytes (--max-memory)"
+            reached = "max-memory"
         elif not expanding and limits.max_depth is not None and depth >= limits.max_depth:
-            self.found.cut = f"depth limit of {limits.max_depth} (--max-depth)"
-        return self.found.cut is not None
+            reached = "max-depth"
+        if reached is not None:
+            self.found.cut = limits.reason(reached)
+        return reached is not None
 
     def _memory_over(self, limit: int, expanding: bool) -> bool:
         """Whether the process is larger than the limit; looked at for each level, and now and then within one."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..model import DEADLOCK, SPEC_ERROR, Model
 from ..result import PropertyResult, Result, Status, Verdict
 from .show import grouped
-from .steps import Told, tell
+from .steps import tell
 from .words import count, number
 
 if TYPE_CHECKING:
@@ -211,11 +211,6 @@ def _verbose(out: Console, shown: Shown) -> None:
     out.print()
     out.print(f"transitions out of a state: {least} to {greatest}, {mean:.2f} on average")
     out.print(f"new states at each depth: {', '.join(map(number, figures.per_depth))}")
-
-
-def told_plainly(steps: Iterable[Told]) -> list[str]:
-    """Each transition in one line, for places without tables."""
-    return [f"{told.number}. {told.call}: {' '.join(told.sentences)}" for told in steps]
 
 
 def _table(*headers: str) -> Table:

@@ -15,7 +15,7 @@ from typing import Any
 from .bounds import Count, Index, Number, Switch, number_at
 from .declare import fresh
 from .errors import BoundsError, Disabled, Place, SpecError
-from .layout import MAX_CELLS, Leaf, RecordShape, SetShape, Shape, State, leaves, shape_of
+from .layout import MAX_CELLS, Leaf, RecordShape, SetShape, State, leaves, shape_of
 from .spec import Declared, Parameter, Spec, spec_modules
 from .types import Bool, Int, Member, SetOf, as_type
 from .views import Cells, read
@@ -271,11 +271,3 @@ def _shown(parameter: Parameter, value: int) -> Any:
             return [index.label(i) for i in range(value.bit_length()) if value >> i & 1]
         case _:
             return value
-
-
-def part(shape: Shape, name: str) -> Shape:
-    """The shape of a field of a record shape; `KeyError` if there is none."""
-    found = shape.field(name) if isinstance(shape, RecordShape) else None
-    if found is None:
-        raise KeyError(name)
-    return found[1]

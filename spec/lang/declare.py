@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar, cast, overload
 
-from .bounds import Number
 from .errors import Disabled
 from .types import Record, record
 
@@ -151,8 +150,3 @@ def implies(left: Any, right: Any) -> bool:
 def fresh(kind: Any) -> NoReturn:
     """A blank local container of a type, such as `fresh(Seq[BLOCKS, 2])`; it has a size only once a spec is bound."""
     raise TypeError(f"fresh({kind!r}) has no size yet: call the spec through a bound spec")
-
-
-def is_number(value: object) -> bool:
-    """Whether a module-level value is a number over bounds."""
-    return isinstance(value, Number)

@@ -87,7 +87,8 @@ class NativeEngine:
         found.covered = {name for k, name in enumerate(self.lowering.covers) if stats.covered[k]}
         if stats.stopped == "deadlock":
             found.deadlocks = 1
-        found.cut = _cut(stats, options)
+        if stats.stopped not in (None, "violation", "deadlock"):
+            found.cut = options.limits.reason(stats.stopped)
         return found
 
     def mark(self, name: str, failure: Failure) -> None:
@@ -134,14 +135,3 @@ def _forecast(now: NativeProgress, max_bytes: int | None) -> str:
 def _round(number: int) -> int:
     """A number to two digits: no more is known."""
     return round(number, 2 - len(str(number)))
-
-
-def _cut(stats: NativeStats, options: Options) -> str | None:
-    limits = options.limits
-    return {
-        "max-states": f"more than {limits.max_states or 0:,} states (--max-states)",
-        "max-depth": f"depth limit of {limits.max_depth} (--max-depth)",
-        "max-time": f"time limit of {limits.max_seconds or 0:g} s (--max-time)",
-        "max-memory": f"memory limit of {limits.max_bytes or 0:,} bytes (--max-memory)",
-        "cancelled": "interrupted",
-    }.get(stats.stopped or "")

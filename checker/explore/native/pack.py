@@ -326,9 +326,3 @@ def _functions(name: str, parameters: str, parts: list[list[str]]) -> str:
 
 def _function(name: str, parameters: str, lines: list[str]) -> str:
     return f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines or ["pass"])
-
-
-def pack_source(shape: Shape, layout: CellLayout | None = None) -> tuple[str, int]:
-    """Dialect text of `pack` and `unpack` for a shape, and the words of a packed state."""
-    packing = Packing(layout or CellLayout(shape))
-    return packing.source(), packing.words
