@@ -56,6 +56,7 @@ from .witnesses import (
     a_token_is_known,
 )
 from .narrate import tell
+from .observe import observe
 
 __all__ = [
     "BLOCKS",
@@ -89,6 +90,7 @@ __all__ = [
     "no_leak",
     "no_reuse_in_flight",
     "no_unordered_write_in_flight",
+    "observe",
     "pool_conservation",
     "pool_runs_full",
     "preemption_pays",

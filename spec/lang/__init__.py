@@ -12,6 +12,7 @@ from .declare import (
     latent,
     leads_to,
     narrator,
+    observed,
     quiescent,
     reachable,
     require,
@@ -27,5 +28,5 @@ __all__ = [
     "Arguments", "Array", "Bool", "Bound", "BoundSpec", "BoundsError", "FencepostSpecError", "Index", "Int",
     "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
     "Switch", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent", "leads_to", "load_file",
-    "load_module", "narrator", "quiescent", "reachable", "record", "require", "smaller", "state", "step",
+    "load_module", "narrator", "observed", "quiescent", "reachable", "record", "require", "smaller", "state", "step",
 ]  # fmt: skip

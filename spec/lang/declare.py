@@ -136,6 +136,15 @@ def narrator(function: Function) -> Function:
     return _declare(function, "narrator", None)
 
 
+def observed(function: Function) -> Function:
+    """Declare what of a state an implementation can show: plain Python, `(state, values) -> dict`.
+
+    `state` is a decoded state (a dict), `values` the bounds; the function is used to hold implementations against the
+    spec only and is outside the subset. Without one, an implementation shows the decoded state itself.
+    """
+    return _declare(function, "observed", None)
+
+
 def require(condition: Any) -> None:
     """The action is enabled only if the condition holds; nothing of it remains otherwise."""
     if not condition:

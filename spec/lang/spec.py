@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .elaborate import Elaborated
 
 MAX_SOURCE_BYTES = 4_000_000
+PLAIN_KINDS = ("narrator", "observed")
+"""Declared functions that are ordinary Python: the rules of the language do not apply to them."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Spec:
     actions: tuple[Declared, ...]
     properties: tuple[Declared, ...]
     narrator: Callable[..., list[str]] | None
+    observed: Callable[..., Mapping[str, Any]] | None
     sources: tuple[Path, ...]
     elaborated: Elaborated | None = None
 
@@ -173,7 +176,7 @@ def collect(module: ModuleType, name: str) -> Spec:
     by_kind: dict[str, list[Declared]] = {}
     for function in declared:
         declaration: Declaration = getattr(function, MARK)
-        parameters = () if declaration.kind == "narrator" else _parameters(function, declaration)
+        parameters = () if declaration.kind in PLAIN_KINDS else _parameters(function, declaration)
         by_kind.setdefault(declaration.kind, []).append(Declared(function, declaration, parameters))
     made = [d for kind in PROPERTY_KINDS for d in by_kind.get(kind, [])]
     properties = sorted(made, key=lambda d: declared.index(d.function))
@@ -182,7 +185,7 @@ def collect(module: ModuleType, name: str) -> Spec:
         raise LoadError(f"{module.__file__}: no function under @action; a spec needs at least one")
     _unique(actions + by_kind.get("init", []), "action")
     _unique(properties, "property")
-    narrators = by_kind.get("narrator", [])
+    plain = {kind: by_kind[kind][-1].function for kind in PLAIN_KINDS if kind in by_kind}
     spec = Spec(
         name=name,
         module=module,
@@ -192,7 +195,8 @@ def collect(module: ModuleType, name: str) -> Spec:
         inits=tuple(by_kind.get("init", [])),
         actions=tuple(actions),
         properties=tuple(properties),
-        narrator=narrators[-1].function if narrators else None,
+        narrator=plain.get("narrator"),
+        observed=plain.get("observed"),
         sources=tuple(Path(str(m.__file__)) for m in spec_modules(module)),
     )
     return _elaborated(spec)

@@ -85,10 +85,10 @@ def test_only_specs_escape_the_type_checker() -> None:
     assert files
     for path in files:
         for line in re.findall(r"^(?:from|import) .*", path.read_text(), re.M):
-            # A spec imports the language, other specs beside it, the plain Python that tells its story, and IntEnum.
+            # A spec imports the language, other specs beside it, the plain Python that shows it to people and drivers, and IntEnum.
             beside = re.match(r"from \.(\w+) import ", line)
             known = re.match(r"from (__future__|enum|[\w.]*\blang) import ", line)
-            spec = beside and (beside[1] == "narrate" or path.with_name(f"{beside[1]}.py") in files)
+            spec = beside and (beside[1] in ("narrate", "observe") or path.with_name(f"{beside[1]}.py") in files)
             assert known or spec, f"{path}: {line}"
 
 
