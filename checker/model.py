@@ -60,6 +60,14 @@ class Model:
         return self.bound.spec
 
     @classmethod
-    def of(cls, spec: Spec, bounds: Mapping[str, int | str] | None = None, **labels: str | None) -> Model:
-        """Bind a spec; `BoundsError` where the bounds do not fit it."""
-        return cls(BoundSpec(spec, bounds or {}), spec.name, labels.get("profile"), labels.get("fault"))
+    def of(
+        cls,
+        spec: Spec,
+        bounds: Mapping[str, int | str] | None = None,
+        *,
+        profile: str | None = None,
+        fault: str | None = None,
+        enumerable: bool = True,
+    ) -> Model:
+        """Bind a spec; `BoundsError` where the bounds do not fit it, or leave too many instances of actions to try all."""
+        return cls(BoundSpec(spec, bounds or {}, enumerable=enumerable), spec.name, profile, fault)

@@ -34,6 +34,22 @@ ANYTHING = _Anything()
 """A value of an observation that is not compared: nothing is promised about it there."""
 
 
+class UpTo:
+    """Equal to every number from 0 to `most`: a count of which the spec may promise less than is there."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int) and 0 <= other <= self.most
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return f"up to {self.most}"
+
+
 class Refused(Exception):
     """An event that the implementation refuses, without any effect; the message says why."""
 
@@ -76,8 +92,9 @@ class Driver(Protocol):
         ...
 
     def digest(self, names: Names | None = None) -> Hashable:
-        """The whole state of the implementation, hidden parts too, as a value; equal only if nothing can tell them apart.
+        """The hidden part of the state, as a value: with what `observe` shows it is the whole state of the implementation.
 
+        Two states with equal observations have equal digests only if nothing that can happen later tells them apart.
         Values are nested tuples of numbers, strings, bytes, truth values and None. Members are called by `names`, so that
         states which differ only in names have one digest.
         """

@@ -64,12 +64,13 @@ def _target(name: str, origin: Origin | None, recorded: Values, on: On) -> Targe
     asked = parse_bounds(on.bounds)
     changed = bool(on.profile or on.fault or asked)
     kept = {n: v for n, v in recorded.items() if n in spec.bounds} if changed else recorded
-    label = {
-        "profile": profile or (origin.profile if origin is not None else None),
-        "fault": on.fault or (origin.fault if origin is not None else None),
-    }
     over = values if on.profile or on.fault else {}
-    model = Model.of(spec, {**values, **kept, **over, **asked}, **label)
+    model = Model.of(
+        spec,
+        {**values, **kept, **over, **asked},
+        profile=profile or (origin.profile if origin is not None else None),
+        fault=on.fault or (origin.fault if origin is not None else None),
+    )
     defaults = {n: v for n, b in spec.bounds.items() if (v := b.default) is not None}
     words = ("--spec", source) if source is not None else again
     known = kvdata.profiles().get(model.profile or "") if source is None else None

@@ -54,7 +54,10 @@ TABLE = (TOKENS + BLOCK_SIZE - 1) // BLOCK_SIZE
 """Most blocks in a table."""
 
 NAMED = smaller(REQUESTS * TABLE, BLOCKS + CACHING * REQUESTS * TABLE)
-"""Most blocks that one step, or all parked entries, name: tables share blocks only through the prefix cache."""
+"""Most blocks that one step names: tables share blocks only through the prefix cache."""
+
+PARKED = smaller(REQUESTS * STEPS * TABLE, BLOCKS + CACHING * REQUESTS * STEPS * TABLE)
+"""Most blocks that all parked entries name: a request can end again while its last entry still waits for a later step."""
 
 OWN = GROUPS + 1
 """The text of a hash that only one request can have: private prompts and generated tokens."""

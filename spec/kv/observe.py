@@ -11,7 +11,8 @@ An observation has these parts (requests by number, blocks without the null bloc
 - `parked`: deferred frees, oldest first: (processed steps still to wait for, blocks in allocation order);
 - `flight`: steps not processed yet, oldest first: whether the device ran it, and for each request in it (request, first
   token, tokens, whether it yields one, blocks);
-- `loads`: for each request with a transfer how far it is; `orphans`: targets of one whose request gave them back;
+- `loads`: for each request with a transfer how far it is; `orphans`: targets, still to be written, that the request
+  gave back;
 - `content`: for each block how many leading slots hold what is expected of it, of a block that nobody expects anything of
   whatever it holds; `foreign`, `misread`: whether a write hit a block of somebody else, a kept result read a wrong slot.
 """

@@ -20,7 +20,7 @@ from .bounds import (
     STALE,
 )
 from .cache import clear_cache, hash_blocks, orphan_hashes
-from .pool import deferred, drain, free_table, in_flight, release
+from .pool import drain, in_flight, release
 from .scheduler import preempt
 from .state import Error, Job, Status
 
@@ -103,11 +103,8 @@ def finish(s, r):
 
 
 def leave_listed(s, r):
-    """The ended request stays on the running list, its row of the table with it, until the next step is built."""
-    if deferred(s, r, FINISH_FREE == "fenced", 1, len(s.flight)):
-        release(s, r, FINISH_FREE == "fenced", 1, len(s.flight))
-    else:
-        free_table(s, r)
+    """The ended request stays on the running list until the next step is built."""
+    release(s, r, FINISH_FREE == "fenced", 1, len(s.flight))
     end(s, r, 1)
     s.status[r] = Status.STOPPED
 
@@ -159,9 +156,10 @@ def abort_load(s, r):
         release(s, r, ABORT_FREE == "fenced", 0, len(s.flight))
         end(s, r, 0)
     elif s.job[r] != Job.REPORTED and ABORT_OF_LOAD == "at-once":
-        for b in s.table[r]:
-            if s.key[b] == 0:
-                s.orphan[r].append(b)
+        if s.job[r] == Job.MOVING:
+            for b in s.table[r]:
+                if s.key[b] == 0:
+                    s.orphan[r].append(b)
         release(s, r, ABORT_FREE == "fenced", 0, len(s.flight))
         end(s, r, 0)
     else:

@@ -16,7 +16,7 @@ from .bounds import (
     TABLE,
     UNCACHED_ORDER,
 )
-from .state import Error, Status
+from .state import Error
 
 
 def blocks_for(tokens):
@@ -166,6 +166,6 @@ def grow_table(s, r, tokens):
 
 
 def holders(s, b):
-    """How many tables and parked entries refer to a block; a row that a stopped request still shows is none of them."""
-    tables = sum(1 for r in range(REQUESTS) if s.status[r] != Status.STOPPED and b in s.table[r])
+    """How many tables and parked entries refer to a block."""
+    tables = sum(1 for r in range(REQUESTS) if b in s.table[r])
     return tables + sum(1 for p in s.parked if p == b)

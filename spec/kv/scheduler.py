@@ -130,7 +130,6 @@ def preempt(s, r, dropping, last):
     if s.status[r] == Status.STOPPED:
         s.error = Error.DOUBLE_FREE
         s.status[r] = Status.ENDED
-        s.table[r].clear()
         return
     release(s, r, PREEMPTION_FREE == "fenced", 0, last)
     s.status[r] = Status.PREEMPTED
@@ -164,7 +163,6 @@ def sweep_ended(s):
             r = s.running[at]
             s.running.remove_at(at)
             s.status[r] = Status.ENDED
-            s.table[r].clear()
             swept = True
     return swept
 
@@ -190,6 +188,7 @@ def scan_waiting(s, budget):
         if not blocked(s, r):
             used = try_admit(s, r, left)
             if used < 0:
+                moved = moved or (PIN_FIRST == "yes" and fresh_hits(s, r) > 0)
                 break
             left -= used
             if used == 0:

@@ -16,6 +16,7 @@ from .bounds import (
     NAMED,
     ORPHANED,
     OWN,
+    PARKED,
     PROMPT,
     REQUESTS,
     RESET_RUNNING,
@@ -121,7 +122,7 @@ class KV:
     key_of: Array[BLOCKS, Maybe[REQUESTS]]
     key_at: Array[BLOCKS, Int(0, CACHING * (TABLE - 1))]
     cached: Seq[BLOCKS, CACHING * BLOCKS]
-    parked: Seq[BLOCKS, NAMED]
+    parked: Seq[BLOCKS, PARKED]
     entries: Seq[Entry, ENTRIES]
     flight: Seq[Step, STEPS]
     foreign: Bool

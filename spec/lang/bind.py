@@ -49,7 +49,7 @@ class Rule:
         """How many choices of arguments there are."""
         total = 1
         for domain in self.domains:
-            total *= len(domain)
+            total *= domain.stop - domain.start  # len() does not count beyond 63 bits
         return total
 
 
@@ -73,10 +73,14 @@ class Property:
 
 
 class BoundSpec:
-    """A spec at given bounds: layout, initial states, transitions and properties, evaluated as plain Python."""
+    """A spec at given bounds: layout, initial states, transitions and properties, evaluated as plain Python.
 
-    def __init__(self, spec: Spec, given: Mapping[str, int | str]) -> None:
+    With `enumerable`, there must be few enough instances of its actions to try them all; without, single ones are taken.
+    """
+
+    def __init__(self, spec: Spec, given: Mapping[str, int | str], *, enumerable: bool = True) -> None:
         self.spec = spec
+        self.enumerable = enumerable
         self.values = spec.values(given)
         shape = shape_of(spec.state, self.values)
         assert isinstance(shape, RecordShape)
@@ -146,7 +150,7 @@ class BoundSpec:
             for number, d in enumerate(d for d in declared if self.applicable(d))
         )
         total = sum(rule.count for rule in rules)
-        if total > MAX_INSTANCES:
+        if self.enumerable and total > MAX_INSTANCES:
             raise BoundsError(f"{total:,} action instances at these bounds, the limit is {MAX_INSTANCES:,}; lower them")
         return rules
 
@@ -159,7 +163,7 @@ class BoundSpec:
             case Bool():
                 return range(2)
             case SetOf(index):
-                return range(1 << min(number_at(index, self.values), 40))
+                return range(1 << number_at(index, self.values))
             case _:
                 raise TypeError(parameter)
 

@@ -1,5 +1,8 @@
 """Dialect text of `canon(cells, out)`: the representative of all states that differ only by permutations of indices.
 
+Asked for names too, it is `canon(cells, out, names)`: `names` takes the new number of each member within its index, as a
+64-bit word, for all indices one after another.
+
 The method of `spec/lang/symmetry.py`, which explains it, on the unpacked struct. Members are told apart by sums of
 64-bit products; ties are searched, and only the bytes of whole states decide, so the result is exact. Ranks are found
 by counting smaller keys, without branches; the rank so far stands in the top bits of a key, so that splits keep order.
@@ -37,7 +40,7 @@ def canon_key(c, member):
 """
 
 _MAIN = """
-def canon(cells, out):
+def canon(cells, out$names):
     c = alloca($memory)
     store64(c + $cells, cells)
     store64(c + $out, out)
@@ -48,9 +51,10 @@ $lists
         canon_order_idle(c)
         if canon_refine(c) < $MEMBERS:
             canon_search(c)
+            $name_by_search
             return 0
     canon_relabel(cells, c, out)
-
+    $name_by_rank
 
 @noinline
 def canon_refine(c):
@@ -247,7 +251,9 @@ def canon_compare(a, b):
 """
 
 
-def canon_source(shape: Shape, indices: Mapping[str, int], layout: CellLayout | None = None) -> str:
+def canon_source(
+    shape: Shape, indices: Mapping[str, int], layout: CellLayout | None = None, *, with_names: bool = False
+) -> str:
     """Dialect text of `canon` for a shape, over these indices with their sizes; `BoundsError` above 63 members."""
     layout = layout or CellLayout(shape)
     groups: dict[str, Group] = {}
@@ -258,14 +264,14 @@ def canon_source(shape: Shape, indices: Mapping[str, int], layout: CellLayout | 
                 f"{MAX_MEMBERS} at most; lower it, or give --symmetry off"
             )
         groups[name] = Group(len(groups), sum(group.size for group in groups.values()), size)
-    return _Source(layout, groups).write()
+    return _Source(layout, groups, with_names).write()
 
 
 class _Source:
     """Puts the text together for one layout."""
 
-    def __init__(self, layout: CellLayout, groups: Mapping[str, Group]) -> None:
-        self.layout, self.groups = layout, groups
+    def __init__(self, layout: CellLayout, groups: Mapping[str, Group], with_names: bool) -> None:
+        self.layout, self.groups, self.with_names = layout, groups, with_names
         self.members = sum(group.size for group in groups.values())
         probe = ReadWalk(layout, groups)
         probe.write({}, 0)
@@ -312,6 +318,9 @@ class _Source:
             for arity, count in self.capacity.items()
         ]
         text = text.replace("$lists", "\n".join(lists))
+        copied = "copy(names, c + {}, 8 * $MEMBERS)" if self.with_names else "pass"
+        text = text.replace("$names", ", names" * self.with_names)
+        text = text.replace("$name_by_search", copied.format("$bestrank")).replace("$name_by_rank", copied.format("$rank"))
         simple = sum(
             1 << group.number for name, group in self.groups.items() if not has_array(self.layout.shape, name, inside=True)
         )
