@@ -52,7 +52,7 @@ def check(
 
     output = Output(json, trace_out, mbt, quiet, verbose)
     output.validate()
-    limits = _limits(max_states, max_depth, max_time, max_memory)
+    limits = limits_of(max_states, max_depth, max_time, max_memory)
     wanted = Wanted(tuple(target or ()), profile, fault, tuple(bounds or ()), tuple(properties or ()))
     found = resolve(wanted)
     watched = deadlock == "stuck" and _deadlock_wanted(found, wanted.properties)
@@ -102,7 +102,8 @@ def _deadlock_wanted(found: Target, named: tuple[str, ...]) -> bool:
     return not only or DEADLOCK in only
 
 
-def _limits(max_states: str | None, max_depth: int | None, max_time: str | None, max_memory: str | None) -> Limits:
+def limits_of(max_states: str | None, max_depth: int | None, max_time: str | None, max_memory: str | None) -> Limits:
+    """The limits of a command line; `UsageError` names the option that is not understood."""
     from ..model import Limits
     from .units import number, seconds, size
 

@@ -39,6 +39,21 @@ class Fault:
     note: str
 
 
+@dataclass(frozen=True)
+class Conform:
+    """A row of the manifest of `fencepost conform`: bounds, and for a profile or fault at them the recorded figures.
+
+    With `longest`, only paths of at most so many transitions are compared.
+    """
+
+    name: str
+    profile: str | None
+    fault: str | None
+    bounds: tuple[str, ...]
+    longest: int | None
+    expected: dict[str, int]
+
+
 def _folder() -> Path:
     from ...spec import kv
 
@@ -99,6 +114,35 @@ def _fault(made: dict[str, Any]) -> Fault:
         depth=made.get("depth"),
         note=_line(made.get("note")),
     )
+
+
+def conform() -> tuple[Conform, ...]:
+    """The rows of the manifest of `fencepost conform`: profile after profile, then the faults."""
+    sizes: list[dict[str, Any]] = load("conform").get("exhaustive", [])
+    faulty: list[dict[str, Any]] = load("conform").get("faults", [])
+    of_profiles = [_conform(row, name, row["figures"][name]) for name in profiles() for row in sizes if name in row["figures"]]
+    return (*of_profiles, *(_conform(row, None, row["figures"]) for row in faulty))
+
+
+def random_sizes() -> tuple[Conform, ...]:
+    """The large sizes of random runs, of no profile."""
+    found: list[dict[str, Any]] = load("conform").get("random", [])
+    return tuple(_conform(row, None, {}) for row in found)
+
+
+def _conform(row: dict[str, Any], of: str | None, figures: dict[str, int]) -> Conform:
+    return Conform(
+        name=_line(row.get("name")),
+        profile=of,
+        fault=row.get("fault"),
+        bounds=_words(row.get("bounds") or {}),
+        longest=row.get("longest"),
+        expected=dict(figures),
+    )
+
+
+def _words(bounds: Values) -> tuple[str, ...]:
+    return tuple(f"{name}={value}" for name, value in bounds.items())
 
 
 def _line(text: Any) -> str:

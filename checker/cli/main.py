@@ -18,7 +18,7 @@ from .errors import INPUT_ERROR, INTERNAL_ERROR, UNDETERMINED, UsageError
 if TYPE_CHECKING:
     import typer
 
-VERBS = ("check", "replay", "explain", "models", "doctor")
+VERBS = ("check", "conform", "validate", "replay", "explain", "models", "doctor")
 """Each is a function in the module of its name."""
 CTRL_C = 130
 """What typer makes of a KeyboardInterrupt."""

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,13 +55,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for on a command line."""
+    """What was asked for on a command line; with `enumerable`, all instances of actions are to be tried."""
 
     words: tuple[str, ...] = ()
     profile: str | None = None
     fault: str | None = None
     bounds: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
+    enumerable: bool = True
 
 
 def resolve(wanted: Wanted) -> Target:
@@ -100,6 +102,7 @@ def _named(wanted: Wanted, word: str) -> Target:
     raise UsageError(f"{word}: there is no such file, and no spec of this name is shipped (there is: {', '.join(SHIPPED)})")
 
 
+@cache
 def load_shipped(name: str) -> Spec:
     """A spec that comes with Fencepost; `UsageError` if there is none of this name."""
     from ...spec.lang import load_module
@@ -113,7 +116,7 @@ def _shipped(wanted: Wanted, name: str) -> Target:
     spec = load_shipped(name)
     profile = kvdata.profile(wanted.profile or kvdata.DEFAULT)
     values = profile.switches
-    model = Model.of(spec, {**values, **parse_bounds(wanted.bounds)}, profile=profile.name)
+    model = Model.of(spec, {**values, **parse_bounds(wanted.bounds)}, profile=profile.name, enumerable=wanted.enumerable)
     again = ("--profile", profile.name)
     return Target(model, f"spec {name}", None, again, spec.values(values), implied=implied_by(spec, values))
 
@@ -134,7 +137,7 @@ def _file(wanted: Wanted, word: str) -> Target:
     spec = load_user_spec(word)
     given = parse_bounds(wanted.bounds)
     base = {name: value for name, b in spec.bounds.items() if (value := b.default) is not None}
-    return Target(Model.of(spec, given), f"spec {word}", word, ("--spec", word), dict(base))
+    return Target(Model.of(spec, given, enumerable=wanted.enumerable), f"spec {word}", word, ("--spec", word), dict(base))
 
 
 def _fault(wanted: Wanted) -> Target:
@@ -142,7 +145,8 @@ def _fault(wanted: Wanted) -> Target:
         raise UsageError("--fault brings its own profile and bounds: leave out TARGET and --profile")
     found = kvdata.fault(str(wanted.fault))
     spec = load_shipped("kv")
-    model = Model.of(spec, {**found.values, **parse_bounds(wanted.bounds)}, profile=found.base, fault=found.id)
+    values = {**found.values, **parse_bounds(wanted.bounds)}
+    model = Model.of(spec, values, profile=found.base, fault=found.id, enumerable=wanted.enumerable)
     notes = tuple(text for text in (found.bug and f"the bug: {found.bug}", found.note) if text)
     again = ("--fault", found.id)
     implied = implied_by(spec, kvdata.profile(found.base).switches)

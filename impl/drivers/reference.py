@@ -260,7 +260,7 @@ class ReferenceDriver:
             "free": [block.block_id - 1 for block in pool.free_block_queue.get_all_free_blocks()],
             "refs": [block.ref_cnt for block in usable],
             "hashes": [prefixes.get(block.block_id) for block in usable],
-            "hits": self._hits(prefixes),
+            "hits": self._hits(prefixes) if prefixes else [],
             "parked": [
                 (fence - scheduler.processed_step_seq, [block.block_id - 1 for block in blocks])
                 for fence, blocks in scheduler.deferred_frees
@@ -325,14 +325,13 @@ class ReferenceDriver:
 
         The spec does not count what another request wrote, and of a shared text that may be what should be there.
         """
-        shown: list[Any] = []
         contents = self.contents
-        for block_id in range(1, self.config.num_gpu_blocks):
-            good = contents.good_slots(block_id)
-            if not contents.right_slots(block_id):
-                shown.append(ANYTHING)
-            else:
-                shown.append(UpTo(good) if contents.shares_text(block_id) else good)
+        shown: list[Any] = [ANYTHING] * (self.config.num_gpu_blocks - 1)
+        for block_id in {*contents.holders, *contents.prefixes}:
+            right = contents.right_slots(block_id)
+            if right:
+                good = right.index(False) if False in right else len(right)
+                shown[block_id - 1] = UpTo(good) if contents.shares_text(block_id) else good
         return shown
 
     def _loads(self) -> dict[int, str]:

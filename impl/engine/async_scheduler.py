@@ -27,11 +27,10 @@ class AsyncScheduler(Scheduler):
         Up to 0.25 the output of a preempted request was counted, so that placeholders could be missing: an assertion
         stopped the engine (`PlaceholderUnderflow`; #48245).
         """
-        counted = self._mechanisms.stale_output == "counted"
-        if request.num_output_placeholders >= num_tokens:
-            request.num_output_placeholders -= num_tokens
-        elif counted:
+        if request.num_output_placeholders < num_tokens:
             raise PlaceholderUnderflow(f"request {request.request_id} has no placeholder for its token")
+        request.num_output_placeholders -= num_tokens
         if request.status is RequestStatus.RUNNING:
+            counted = self._mechanisms.stale_output == "counted"
             ahead = request.num_output_placeholders if counted else request.num_in_flight_tokens
             self.kv_cache_manager.cache_blocks(request, request.num_computed_tokens - ahead)

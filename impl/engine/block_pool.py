@@ -70,10 +70,11 @@ class BlockPool:
     def touch(self, blocks: Iterable[KVCacheBlock]) -> None:
         """Take a reference to each block, out of the free queue where it is in it."""
         for block in blocks:
-            if not block.is_null:
-                if block.ref_cnt == 0:
-                    self.free_block_queue.remove(block)
-                block.ref_cnt += 1
+            if block.is_null:
+                continue  # beyond the spec: windows of attention; no other table has the null block
+            if block.ref_cnt == 0:
+                self.free_block_queue.remove(block)
+            block.ref_cnt += 1
 
     def free_blocks(self, ordered_blocks: Iterable[KVCacheBlock]) -> None:
         """Give one reference to each block back; what nobody refers to any more is free, in this order of reuse.
@@ -84,8 +85,8 @@ class BlockPool:
         tail: list[KVCacheBlock] = []
         for block in ordered_blocks:
             if block.is_null:
-                continue
-            if block.ref_cnt == 0:
+                continue  # beyond the spec: windows of attention; no other table has the null block
+            if block.ref_cnt == 0:  # beyond the spec: no mechanism frees a block twice
                 raise DoubleFree(f"block {block.block_id} is free already")
             block.ref_cnt -= 1
             if block.ref_cnt == 0:

@@ -1,5 +1,7 @@
 """Sizes and policies of an engine, and the mechanisms in which releases of vLLM differ."""
 
+# beyond the spec: a configuration is made and checked before the first event
+
 from __future__ import annotations
 
 from collections.abc import Mapping

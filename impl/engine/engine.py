@@ -22,11 +22,12 @@ R = TypeVar("R")
 
 def event(method: Callable[Concatenate[Engine, P], R]) -> Callable[Concatenate[Engine, P], R]:
     """An `EngineError` that escapes the method stops the engine: this event and all later ones raise it."""
+    # beyond the spec: decorators are applied on import
 
     @wraps(method)
     def guarded(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if engine.error is not None:
-            raise engine.error
+            raise engine.error  # beyond the spec: an engine that has stopped is left alone
         try:
             return method(engine, *args, **kwargs)
         except EngineError as error:
@@ -63,12 +64,13 @@ class Engine:
         """
         request_id = request.request_id
         if any(request_id in step.num_scheduled_tokens for step in self.batch_queue):
-            raise ValueError(f"request id {request_id} is in use by a step in flight")
+            raise ValueError(f"request id {request_id} is in use by a step in flight")  # beyond the spec: a client's mistake
         if request_id in self.worker.loads_in_flight():
-            raise ValueError(f"request id {request_id} is in use by a load")
+            raise ValueError(f"request id {request_id} is in use by a load")  # beyond the spec: a client's mistake
         # The last output token is never an input, and needs no slot.
         num_blocks = -(-(request.num_prompt_tokens + request.max_tokens - 1) // self.config.block_size)
         if num_blocks > self.config.num_gpu_blocks - 1:
+            # beyond the spec: a client's mistake
             raise ValueError(f"request {request_id} needs {num_blocks} blocks, more than there are")
         self.scheduler.add_request(request)
 
@@ -80,7 +82,7 @@ class Engine:
         started after the step was launched (0.33, #53333). `RuntimeError` if the batch queue is full.
         """
         if len(self.batch_queue) >= self.config.max_concurrent_batches:
-            raise RuntimeError("the batch queue is full")
+            raise RuntimeError("the batch queue is full")  # beyond the spec: a caller's mistake
         step = self.scheduler.schedule()
         kept = step.total_num_scheduled_tokens > 0 or self._keeps_empty_step()
         if kept:
@@ -107,7 +109,7 @@ class Engine:
     def process(self) -> list[EngineCoreOutput]:
         """Process the output of the oldest step in flight; `RuntimeError` unless it has been executed."""
         if not self.worker.is_ready():
-            raise RuntimeError("the oldest step has not been executed")
+            raise RuntimeError("the oldest step has not been executed")  # beyond the spec: a caller's mistake
         result = self.worker.read()
         outputs = self.scheduler.update_from_output(self.batch_queue.popleft(), result)
         if self.config.mechanisms.ended_rows == "dropped":
@@ -143,7 +145,7 @@ class Engine:
         """Forget all prefixes, if need be at the cost of preempting everybody; False, with no effect, if refused."""
         return self.scheduler.reset_prefix_cache(reset_running_requests)
 
-    def step_with_batch_queue(self) -> list[EngineCoreOutput]:
+    def step_with_batch_queue(self) -> list[EngineCoreOutput]:  # beyond the spec: a loop's order; there any event can come next
         """One turn of the engine's loop: schedule while the queue has room, else process the oldest step.
 
         Returns no outputs where a step was scheduled and the queue is not full yet. Loads in flight land and are reported
@@ -161,7 +163,7 @@ class Engine:
             self.run_step()
         return self.process()
 
-    def run_until_idle(self) -> list[EngineCoreOutput]:
+    def run_until_idle(self) -> list[EngineCoreOutput]:  # beyond the spec: a loop's order; there any event can come next
         """Take turns until no request, step or load is left; returns all outputs.
 
         `RuntimeError` if requests are left that nothing will move on any more.

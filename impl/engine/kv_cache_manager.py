@@ -43,7 +43,7 @@ class KVCacheManager:
             hits = tuple(manager.find_longest_cache_hit(request.block_hashes, length) for manager in self.managers)
             found = [len(blocks) * manager.block_size for manager, blocks in zip(self.managers, hits, strict=True)]
             length = min(found)
-            if length == max(found):
+            if length == max(found):  # beyond the spec: where there are several groups
                 return hits, length
 
     def allocate_slots(

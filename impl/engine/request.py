@@ -65,6 +65,7 @@ class Request:
         do_remote_prefill: bool = False,
     ) -> None:
         if not prompt_token_ids or max_tokens < 1:
+            # beyond the spec: a client's mistake
             raise ValueError(f"request {request_id}: a prompt and at least one output token are needed")
         self.request_id = request_id
         self.prompt_token_ids = tuple(prompt_token_ids)

@@ -46,7 +46,7 @@ class FCFSRequestQueue:
         return request.request_id in self._requests
 
     def __iter__(self) -> Iterator[Request]:
-        return iter(self._requests.values())
+        return iter(self._requests.values())  # beyond the spec: for who looks on
 
     def __len__(self) -> int:
         return len(self._requests)

@@ -70,7 +70,7 @@ class Scheduler:
     def add_request(self, request: Request) -> None:
         """Take a new request in; `ValueError` if its id is in use."""
         if request.request_id in self.requests:
-            raise ValueError(f"request id {request.request_id} is in use")
+            raise ValueError(f"request id {request.request_id} is in use")  # beyond the spec: a client's mistake
         self.requests[request.request_id] = request
         self.waiting.add_request(request)
 

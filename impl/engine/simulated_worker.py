@@ -182,7 +182,7 @@ class SimulatedWorker:
         """Write a load's slots, whoever has its blocks by now; `KeyError` unless it is in flight."""
         load = self.loads[request_id]
         if load.landed:
-            raise KeyError(request_id)
+            raise KeyError(request_id)  # beyond the spec: a caller's mistake
         load.landed = True
         spec = load.spec
         tags = prefix_tags(spec.token_ids)[spec.start : spec.start + spec.num_tokens]
@@ -194,7 +194,7 @@ class SimulatedWorker:
     def acknowledge(self, request_id: str) -> None:
         """Forget a load that has landed; `KeyError` unless there is one."""
         if not self.loads[request_id].landed:
-            raise KeyError(request_id)
+            raise KeyError(request_id)  # beyond the spec: a caller's mistake
         del self.loads[request_id]
 
     def drop_rows(self, request_id: str) -> None:
@@ -208,7 +208,7 @@ class SimulatedWorker:
         """Write the slots of the oldest step that did not run yet; `IndexError` if there is none."""
         step = next((step for step in self.steps if not step.ran), None)
         if step is None:
-            raise IndexError("no step is left to run")
+            raise IndexError("no step is left to run")  # beyond the spec: a caller's mistake
         for row in step.rows:
             if not row.dropped:
                 self._write(row)
@@ -221,11 +221,11 @@ class SimulatedWorker:
     def read(self) -> ModelRunnerOutput:
         """Sample for the rows of the oldest step that yield a token; `IndexError` unless it has run."""
         if not self.is_ready():
-            raise IndexError("no output is ready")
+            raise IndexError("no output is ready")  # beyond the spec: a caller's mistake
         rows = self.steps.popleft().rows
         return ModelRunnerOutput({row.request_id: [self.sampler(row.request_id)] for row in rows if row.samples})
 
-    def wrong_positions(self, row: Row) -> list[int]:
+    def wrong_positions(self, row: Row) -> list[int]:  # beyond the spec: for who looks on
         """The positions up to a row's end whose slot, in any group, does not hold what the row's request needs there."""
         size = self.block_size
         return [

@@ -47,7 +47,7 @@ class SingleTypeKVCacheManager(ABC):
         """Hand out what the table lacks for so many tokens; returns the new blocks."""
         missing = self.num_missing_blocks(request_id, num_tokens)
         if missing == 0:
-            return ()
+            return ()  # beyond the spec: where another group lacks blocks
         blocks = self.block_pool.get_new_blocks(missing)
         self.req_to_blocks.setdefault(request_id, []).extend(blocks)
         return blocks

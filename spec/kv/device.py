@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lang import action, require
-from .bounds import BLOCK_SIZE, ENDED_ROWS
+from .bounds import BLOCK_SIZE, ENDED_ROWS, REQUESTS
 from .cache import expects
 from .pool import blocks_for, has_fence
 from .state import Status
@@ -46,7 +46,10 @@ def rows_written(s, r):
 
 
 def write_slots(s, now, r, at):
-    """Write one request's tokens; in a block that stands for something else by now they destroy what was there."""
+    """Write one request's tokens; in a block that stands for something else by now they destroy what was there.
+
+    Tokens of a shared text are the same whoever writes them.
+    """
     start = s.flight[now].start[r]
     end = start + s.flight[now].count[r]
     for k in range(start // BLOCK_SIZE, blocks_for(end)):
@@ -56,9 +59,23 @@ def write_slots(s, now, r, at):
             if s.good[b] >= low:
                 s.good[b] = max(s.good[b], min(end - k * BLOCK_SIZE, BLOCK_SIZE))
         else:
-            s.good[b] = min(s.good[b], low)
+            same = same_slots(s, b, r, k)
+            if end - k * BLOCK_SIZE > same:
+                s.good[b] = min(s.good[b], max(low, same))
             if has_fence() and owned(s, b):
                 s.foreign = True
+
+
+def same_slots(s, b, r, k):
+    """How many leading slots of the request's k-th block are of a text that a request has in a block, in the same place."""
+    return sum(1 for i in range(BLOCK_SIZE) if any(shares(s, b, r, k, i, q) for q in range(REQUESTS)))
+
+
+def shares(s, b, r, k, i, q):
+    """Whether slot i of both requests' k-th block is of one shared text, and the second has the block there."""
+    if s.group[q] == 0 or s.group[q] != s.group[r] or min(s.prompt[q], s.prompt[r]) <= k * BLOCK_SIZE + i:
+        return False
+    return s.key_of[b] == q or (k < len(s.table[q]) and s.table[q][k] == b)
 
 
 def reads_junk(s, now, r, at):

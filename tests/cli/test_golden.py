@@ -1,8 +1,8 @@
 """The Markdown files of this folder hold commands with their whole output; here they are run and compared.
 
 Text in a block marked `console`: a line that begins with `$ ` is a command, and what follows is what it prints.
-`$ echo $?` stands for the exit code of the command before. Commands run in one folder a file, with a copy of `specs/`.
-Spaces at the ends of lines do not count. To write the outputs anew: `GOLDEN=write pytest tests/cli/test_golden.py`,
+`$ echo $?` stands for the exit code of the command before. Commands run in one folder a file, with copies of `specs/` and
+`drivers/`. Spaces at the ends of lines do not count. To write the outputs anew: `GOLDEN=write pytest tests/cli/test_golden.py`,
 then read the diff.
 """
 
@@ -42,9 +42,10 @@ def commands(block: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the specs, whose name has a space."""
+    """A folder with the specs and drivers, whose name has a space."""
     made = tmp_path / "some folder"
-    shutil.copytree(HERE / "specs", made / "specs", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("specs", "drivers"):
+        shutil.copytree(HERE / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
     return made
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 OPERATIONS = st.lists(
-    st.tuples(st.sampled_from(["popleft", "popleft_n", "remove", "append", "append_n", "prepend_n"]), st.integers(0, 5)),
+    st.tuples(st.sampled_from(["popleft", "popleft_n", "remove", "append_n", "prepend_n"]), st.integers(0, 5)),
     max_size=40,
 )
 
@@ -49,9 +49,6 @@ def test_the_queue_is_a_list(size: int, operations: list[tuple[str, int]]) -> No
             case "remove" if n < len(model):
                 queue.remove(model[n])
                 out.append(model.pop(n))
-            case "append" if out:
-                queue.append(out[0])
-                model.append(out.pop(0))
             case "append_n":
                 queue.append_n(out[:n])
                 out, model = out[n:], model + out[:n]

@@ -16,8 +16,8 @@ ROOMS = ("spec", "checker", "impl", "traces")
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # Import names that differ from the name of the package.
 PACKAGE_OF = {"yaml": "pyyaml"}
-# Imported by name only where they are used, and installed by the extras of later parts.
-OPTIONAL = {"torch", "vllm"}
+# Imported by name only where they are used, and installed by extras, some of them of later parts.
+OPTIONAL = {"coverage", "torch", "vllm"}
 
 
 def name_of(requirement: str) -> str:
@@ -85,7 +85,7 @@ def test_only_specs_escape_the_type_checker() -> None:
     assert files
     for path in files:
         for line in re.findall(r"^(?:from|import) .*", path.read_text(), re.M):
-            # A spec imports the language, other specs beside it, the plain Python that shows it to people and drivers, and IntEnum.
+            # A spec imports the language, specs and the plain Python beside it (for people and drivers), and IntEnum.
             beside = re.match(r"from \.(\w+) import ", line)
             known = re.match(r"from (__future__|enum|[\w.]*\blang) import ", line)
             spec = beside and (beside[1] in ("narrate", "observe") or path.with_name(f"{beside[1]}.py") in files)

@@ -1,0 +1,148 @@
+"""The targets of lockstep: implementations that come with Fencepost, by name, and driver classes in users' files."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from ...spec.lang import FencepostSpecError
+from ..conform.errors import DriverUnstable
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from ...traces.driver import Driver
+
+Values = Mapping[str, int | str]
+Maker = Callable[[Values], "Driver"]
+"""Makes a driver in its initial state from the values of all bounds and switches of the spec."""
+
+PARTS = ("title", "quiet", "reset", "take", "observe", "digest")
+"""What every driver has (traces/driver.py)."""
+FORM = "driver.py:CLASS"
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """What a spec is held against: its name as it was given, what makes its drivers, and the file if it is a user's."""
+
+    name: str
+    make: Maker
+    path: Path | None = None
+
+    def code(self) -> tuple[Path, ...]:
+        """The folder of an implementation that comes with Fencepost."""
+        from ...impl import engine
+
+        return tuple(map(Path, engine.__path__))
+
+    def blame(self, error: Exception) -> UsageError | None:
+        """What to say of an error in a user's driver: that it is theirs, and where; None for an error that is not."""
+        if self.path is None or isinstance(error, UsageError | FencepostSpecError):
+            return None
+        if isinstance(error, DriverUnstable):
+            return UsageError(f"--target {self.name}: {error}")
+        at = place(error.__traceback__, self.path)
+        return UsageError(f"--target {self.name}: {at}: {said(error)}") if at != str(self.path) else None
+
+
+def find(name: str, spec: str) -> Implementation:
+    """The implementation of this name for this spec; `UsageError` says why there is none."""
+    path, _, class_name = name.rpartition(":")
+    if class_name and path.endswith(".py"):
+        return Implementation(name, _in_file(Path(path), class_name, name), Path(path))
+    if name.endswith((".py", ".py:")):
+        raise UsageError(f"--target {name}: name the class of the driver, too, as in {name.rstrip(':')}:Engine")
+    if name not in SHIPPED:
+        raise UsageError(f"--target: there is no target {name!r}; there is {', '.join(SHIPPED)}, or a driver of yours: {FORM}")
+    if spec != "kv":
+        raise UsageError(f"--target {name} implements the spec kv, not {spec}; name a driver of yours: --target {FORM}")
+    return Implementation(name, SHIPPED[name])
+
+
+def _reference(values: Values) -> Driver:
+    from ...impl.drivers.reference import ReferenceDriver
+
+    return ReferenceDriver(values)
+
+
+SHIPPED: dict[str, Maker] = {"reference": _reference}
+"""The implementations of the spec kv that come with Fencepost."""
+
+
+def _in_file(path: Path, class_name: str, name: str) -> Maker:
+    made = _load(path, name).__dict__
+    found = made.get(class_name)
+    if not inspect.isclass(found):
+        classes = [n for n, value in made.items() if inspect.isclass(value) and value.__module__ == made["__name__"]]
+        instead = f"it has {', '.join(classes)}" if classes else "it has none at all"
+        raise UsageError(f"--target {name}: {path} has no class {class_name!r}; {instead}")
+    make = cast(Callable[[Values], Any], found)
+
+    def make_checked(values: Values) -> Driver:
+        try:
+            driver = make(dict(values))
+            check(driver, f"--target {name}: {class_name}")
+            return driver
+        except UsageError:
+            raise
+        except Exception as error:
+            called = f"{class_name}(values) failed: {said(error)}"
+            raise UsageError(f"--target {name}: {place(error.__traceback__, path)}: {called}") from error
+
+    return make_checked
+
+
+def check(driver: Any, who: str) -> None:
+    """`UsageError` names what an object lacks that a driver must have, or has in another form."""
+    missing = [part for part in PARTS if inspect.getattr_static(driver, part, None) is None]
+    if missing:
+        raise UsageError(f"{who} is no Driver, it lacks {', '.join(missing)} (fencepost.traces.driver says what each is)")
+    if not isinstance(driver.title, str):
+        raise UsageError(f"{who}.title is not a text but {driver.title!r}")
+    quiet: Any = driver.quiet
+    if not isinstance(quiet, frozenset) or not all(isinstance(name, str) for name in cast("frozenset[Any]", quiet)):
+        raise UsageError(f"{who}.quiet is not a frozenset of names of actions but {quiet!r}")
+
+
+def _load(path: Path, name: str) -> ModuleType:
+    """Import a user's file; what stands beside it can be imported by it, and what it prints goes to standard error."""
+    from contextlib import redirect_stdout
+
+    try:
+        code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except OSError as error:
+        raise UsageError(f"--target {name}: {path} cannot be read: {error.strerror}") from None
+    except SyntaxError as error:
+        raise UsageError(f"--target {name}: {path}:{error.lineno or 1}: syntax error: {error.msg}") from None
+    except ValueError as error:
+        raise UsageError(f"--target {name}: {path} is not Python source: {error}") from None
+    module = ModuleType(f"fencepost_user_driver_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # found again when its classes are pickled
+    sys.path.insert(0, str(path.parent))  # and kept: an engine may import more when it first runs
+    try:
+        with redirect_stdout(sys.stderr):
+            exec(code, module.__dict__)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--target {name}: {place(error.__traceback__, path)}: import failed: {said(error)}") from error
+    return module
+
+
+def place(trace: TracebackType | None, path: Path) -> str:
+    """The last line of this file that an error went through, as FILE:LINE."""
+    line = 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}:{line}" if line else str(path)
+
+
+def said(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")

@@ -1,0 +1,68 @@
+"""The product states that were met, in little memory: states and digests are kept as hashes and packed bytes."""
+
+from __future__ import annotations
+
+from array import array
+
+from ...spec.lang import Arguments
+
+Event = tuple[int, Arguments]
+"""An action instance: the number of the action in the bound spec, and its arguments."""
+
+
+class Graph:
+    """Every product state by number, in the order they were met: its parent, and the event that leads from there to it.
+
+    `firsts` is the first product state of each spec state, `counts` how many it has; `pair` the first two product states
+    that share a spec state.
+    """
+
+    def __init__(self) -> None:
+        self._spec: dict[bytes, int] = {}
+        self._product: dict[bytes, int] = {}
+        self._parents, self._reached_by = array("q"), array("q")
+        self._events: dict[Event, int] = {}
+        self.firsts, self.counts = array("q"), array("q")
+        self.pair: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._product)
+
+    @property
+    def spec_states(self) -> int:
+        """Different states of the spec."""
+        return len(self._spec)
+
+    def knows(self, canonical: bytes, digest: bytes) -> bool:
+        """Whether a product state was met."""
+        spec = self._spec.get(canonical)
+        return spec is not None and _key(spec, digest) in self._product
+
+    def add(self, canonical: bytes, digest: bytes, parent: int, event: Event | None) -> int | None:
+        """The number of a product state that is new; None for one that was met. The root has no event."""
+        number = len(self._product)
+        spec = self._spec.setdefault(canonical, len(self._spec))
+        if self._product.setdefault(_key(spec, digest), number) != number:
+            return None
+        self._parents.append(parent)
+        self._reached_by.append(-1 if event is None else self._events.setdefault(event, len(self._events)))
+        if spec == len(self.firsts):
+            self.firsts.append(number)
+            self.counts.append(1)
+        else:
+            self.counts[spec] += 1
+            self.pair = self.pair or (self.firsts[spec], number)
+        return number
+
+    def path(self, number: int) -> list[Event]:
+        """The events that lead to a product state from the root."""
+        events = list(self._events)
+        found: list[Event] = []
+        while self._reached_by[number] >= 0:
+            found.append(events[self._reached_by[number]])
+            number = self._parents[number]
+        return found[::-1]
+
+
+def _key(spec: int, digest: bytes) -> bytes:
+    return digest + spec.to_bytes(5, "little")
