@@ -41,6 +41,8 @@ class UpTo:
         self.most = most
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, UpTo):
+            return other.most == self.most
         return isinstance(other, int) and 0 <= other <= self.most
 
     def __hash__(self) -> int:

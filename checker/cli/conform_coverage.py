@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..explore.findings import OnProgress
     from ..model import Limits, Model
 
-TRANSITIONS = 2_000
+TRANSITIONS = 1_000
 """Random transitions at each of the larger sizes."""
 LARGER = 4
 """How many times as many members each index of a user's spec has at its larger sizes."""

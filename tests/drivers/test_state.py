@@ -170,3 +170,31 @@ def test_a_saved_state_is_restored_in_another_process(size: str) -> None:
         env={**os.environ, "PYTHONHASHSEED": "4711"},
     )
     assert pickle.loads(made.stdout) == told
+
+
+def test_an_engine_that_stopped_in_the_midst_of_a_step_is_restored_whole() -> None:
+    """Blocks handed out for a step that never came to be are not taken for those of the next."""
+    bound = bound_at("reference", {"enable-prefix-caching": 1, "capacity-counts-hits": "yes", "blocks": 3, "prompt-tokens": 2})
+    driver, stopped = driver_of(bound), 0
+    for seed in range(30):
+        driver.reset()
+        for rule, args, _ in draw(bound, seed, 60):
+            before, saved = graph(driver), driver.save()
+            if take(driver, bound, rule, args):
+                stopped += driver.observe() == {"error": "ALLOCATION"}
+                driver.restore(saved)
+                assert graph(driver) == before
+    assert stopped > 0
+
+
+def test_a_load_that_was_planned_and_never_begun_is_forgotten() -> None:
+    """A step that broke off after it had planned a load leaves nothing behind for the next one."""
+    driver = driver_of(bound_at("reference", SIZES["loads"]))
+    driver.submit(0, 3, 0, True)
+    saved = driver.save()
+    assert driver.connector is not None
+    request = driver.engine.scheduler.requests[driver.current[0]]
+    request.num_computed_tokens = 3
+    driver.connector.update_state_after_alloc(request, ([1, 2],), 3)
+    driver.restore(saved)
+    assert driver.connector.build_connector_meta().loads == []
