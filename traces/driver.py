@@ -114,3 +114,36 @@ class Copyable(Protocol):
     def restore(self, saved: Any) -> None:
         """Go back to a saved state."""
         ...
+
+
+class Handing:
+    """A driver that hands everything on to another one; what is to be otherwise is overridden."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+
+    @property
+    def title(self) -> str:
+        """That of the driver."""
+        return self.driver.title
+
+    @property
+    def quiet(self) -> frozenset[str]:
+        """Those of the driver."""
+        return self.driver.quiet
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.driver.reset()
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        """Let an event happen."""
+        self.driver.take(action, arguments)
+
+    def observe(self) -> Observation:
+        """What the implementation shows now."""
+        return self.driver.observe()
+
+    def digest(self, names: Names | None = None) -> Hashable:
+        """What it does not show."""
+        return self.driver.digest(names)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from .errors import UsageError
 
 if TYPE_CHECKING:
     from ...spec.lang import Arguments, Rule
-    from ...traces.driver import Driver, Names, Observation
+    from ...traces.driver import Driver, Observation
     from ..conform.result import Agreement
     from ..explore.findings import OnProgress
     from ..model import Limits, Model
@@ -96,53 +96,17 @@ class Sampling:
         if self.log is None:
             return run(model, driver, wanted, limits, progress)
         with self.log.open("w", encoding="utf-8") as stream:
-            counted = _Counted(driver)
-            logger = _Logger(model, counted, stream)
-            return run(model, counted, wanted, limits, progress, logger)
-
-
-class _Counted:
-    """A driver that knows in which run it is."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver, self.runs = driver, 0
-
-    @property
-    def title(self) -> str:
-        """That of the driver."""
-        return self._driver.title
-
-    @property
-    def quiet(self) -> frozenset[str]:
-        """Those of the driver."""
-        return self._driver.quiet
-
-    def reset(self) -> None:
-        """Begin another run."""
-        self.runs += 1
-        self._driver.reset()
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        """That of the driver."""
-        self._driver.take(action, arguments)
-
-    def observe(self) -> Observation:
-        """That of the driver."""
-        return self._driver.observe()
-
-    def digest(self, names: Names | None = None) -> Hashable:
-        """That of the driver."""
-        return self._driver.digest(names)
+            return run(model, driver, wanted, limits, progress, _Logger(model, stream))
 
 
 class _Logger:
     """Writes the events of the first run, one JSON object a line."""
 
-    def __init__(self, model: Model, driver: _Counted, stream: TextIO) -> None:
-        self.bound, self.driver, self.stream = model.bound, driver, stream
+    def __init__(self, model: Model, stream: TextIO) -> None:
+        self.bound, self.stream = model.bound, stream
 
-    def __call__(self, rule: Rule, args: Arguments, observation: Observation) -> None:
+    def __call__(self, number: int, rule: Rule, args: Arguments, observation: Observation) -> None:
         from ..conform.log import log_line
 
-        if self.driver.runs == 1:
+        if number == 1:
             print(log_line(self.bound, rule, args, observation), file=self.stream)

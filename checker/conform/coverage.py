@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...traces.driver import Copyable, Driver, Names, Observation
+from ...traces.driver import Copyable, Driver, Handing
 from .unreached import Branch, FileCoverage, Lines, compared_with
 
 
@@ -85,39 +85,22 @@ def _branches(made: Sequence[Sequence[int]]) -> frozenset[Branch]:
     return frozenset((start, end) for start, end in made)
 
 
-class _Traced:
+class _Traced(Handing):
     """A driver whose resets and events are traced."""
 
     def __init__(self, driver: Driver, tracer: Tracer) -> None:
-        self._driver, self._tracer = driver, tracer
-
-    @property
-    def title(self) -> str:
-        """That of the driver."""
-        return self._driver.title
-
-    @property
-    def quiet(self) -> frozenset[str]:
-        """Those of the driver."""
-        return self._driver.quiet
+        super().__init__(driver)
+        self._tracer = tracer
 
     def reset(self) -> None:
         """That of the driver, traced."""
         with self._tracer.running():
-            self._driver.reset()
+            super().reset()
 
     def take(self, action: str, arguments: tuple[Any, ...]) -> None:
         """That of the driver, traced."""
         with self._tracer.running():
-            self._driver.take(action, arguments)
-
-    def observe(self) -> Observation:
-        """That of the driver."""
-        return self._driver.observe()
-
-    def digest(self, names: Names | None = None) -> Hashable:
-        """That of the driver."""
-        return self._driver.digest(names)
+            super().take(action, arguments)
 
 
 class _TracedCopyable(_Traced):
@@ -125,10 +108,10 @@ class _TracedCopyable(_Traced):
 
     def save(self) -> Any:
         """That of the driver."""
-        driver: Any = self._driver
+        driver: Any = self.driver
         return driver.save()
 
     def restore(self, saved: Any) -> None:
         """That of the driver."""
-        driver: Any = self._driver
+        driver: Any = self.driver
         driver.restore(saved)

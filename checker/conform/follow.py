@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from ...spec.lang import Arguments, BoundSpec, Rule, State
-from ...traces.driver import Copyable, Driver, Names, Observation, Refused, Stopped
+from ...traces.driver import Copyable, Driver, Handing, Observation, Refused, Stopped
 from ...traces.trace import Step, Trace
 from ..explore.walk import EngineDisagrees
 from .differences import differences
@@ -40,40 +40,22 @@ class Discord:
     message: str = ""
 
 
-class Rerun:
+class Rerun(Handing):
     """Makes any driver restorable: it is run again from the start along the events that led to a state."""
 
     def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+        super().__init__(driver)
         self._path: Any = None
-
-    @property
-    def title(self) -> str:
-        """That of the driver."""
-        return self._driver.title
-
-    @property
-    def quiet(self) -> frozenset[str]:
-        """Those of the driver."""
-        return self._driver.quiet
 
     def reset(self) -> None:
         """Begin again."""
-        self._driver.reset()
+        super().reset()
         self._path = None
 
     def take(self, action: str, arguments: tuple[Any, ...]) -> None:
         """Let an event happen; one that is refused or stops the implementation is not run again."""
-        self._driver.take(action, arguments)
+        super().take(action, arguments)
         self._path = (self._path, action, arguments)
-
-    def observe(self) -> Observation:
-        """What the implementation shows now."""
-        return self._driver.observe()
-
-    def digest(self, names: Names | None = None) -> Hashable:
-        """The whole state."""
-        return self._driver.digest(names)
 
     def save(self) -> Any:
         """The events so far: nested, so that paths share their beginnings."""
@@ -86,10 +68,10 @@ class Rerun:
         while path is not None:
             path, *event = path
             events.append((event[0], event[1]))
-        self._driver.reset()
+        self.driver.reset()
         for action, arguments in reversed(events):
             try:
-                self._driver.take(action, arguments)
+                self.driver.take(action, arguments)
             except Exception as error:
                 raise DriverUnstable(f"{action}{arguments} fails when it is run again ({said(error)})") from error
         self._path = saved

@@ -26,8 +26,8 @@ QUIET = 1 / 16
 NOTE_SECONDS = 1.0
 """Between two reports of progress."""
 
-OnEvent = Callable[[Rule, Arguments, Observation], None]
-"""Is told of each event that was taken on both sides, with what the implementation shows after it."""
+OnEvent = Callable[[int, Rule, Arguments, Observation], None]
+"""Is told the number of the run, from 1, each event that was taken on both sides, and what is shown after it."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class _Runs:
         self.path.append((rule, args))
         self.depth = max(self.depth, len(self.path))
         if self.on_event is not None:
-            self.on_event(rule, args, self.driver.observe())
+            self.on_event(self.runs, rule, args, self.driver.observe())
 
     def _try_quiet(self, state: State, rule: Rule, args: Arguments) -> None:
         if self.after(state, rule, args) is None:

@@ -56,7 +56,7 @@ def drawn(model: Model, seed: int, transitions: int = 300, driver: SpecDriver | 
     """The events of a lockstep that finds nothing."""
     events: list[Event] = []
 
-    def note(rule: Rule, args: Arguments, observation: Observation) -> None:
+    def note(_: int, rule: Rule, args: Arguments, observation: Observation) -> None:
         assert observation == used.observe()
         events.append((rule.name, args))
 
@@ -94,7 +94,7 @@ def test_compiled_steps_draw_the_same_events() -> None:
     events: list[Event] = []
     found = run(
         model, SpecDriver(model.bound), RandomOptions(300, 7, 100), NO_LIMITS,
-        on_event=lambda rule, args, _: events.append((rule.name, args)),
+        on_event=lambda _, rule, args, __: events.append((rule.name, args)),
     )  # fmt: skip
     assert found.verdict is Verdict.HOLDS
     assert events == drawn(model, 7)
