@@ -31,7 +31,7 @@ CONFIG = EngineConfig(num_gpu_blocks=16384, kv_role="kv_consumer")
 def requests(steps: int) -> list[Request]:
     """Requests that decode for longer than the measurement takes."""
     prompts = [range(r * PROMPT_TOKENS, (r + 1) * PROMPT_TOKENS) for r in range(REQUESTS)]
-    return [Request(f"{r}", prompt, 2 * steps, hash_block_size=CONFIG.block_size) for r, prompt in enumerate(prompts)]
+    return [Request(f"{r}", prompt, 2 * steps) for r, prompt in enumerate(prompts)]
 
 
 def scheduler_step(steps: int) -> float:

@@ -51,7 +51,7 @@ def check(
     from .target import Wanted, resolve
 
     output = Output(json, trace_out, mbt, quiet, verbose)
-    output.validate()
+    output.validate(*(target or ()))
     limits = limits_of(max_states, max_depth, max_time, max_memory)
     wanted = Wanted(tuple(target or ()), profile, fault, tuple(bounds or ()), tuple(properties or ()))
     found = resolve(wanted)
@@ -70,10 +70,14 @@ class Output:
     quiet: bool
     verbose: bool
 
-    def validate(self) -> None:
-        """Find out before a long search that its trace could not be written, or that options contradict each other."""
+    def validate(self, *inputs: str | Path | None, log: Path | None = None) -> None:
+        """Find out before a long search that its trace could not be written, or that options contradict each other.
+
+        `inputs` are the files that the command reads, `log` is one that it writes besides.
+        """
         import os
 
+        refuse_overwriting("--log", log, *inputs)
         if self.json and (self.quiet or self.verbose):
             raise UsageError("--json prints the whole result; leave out --quiet and --verbose")
         if self.quiet and self.verbose:
@@ -88,6 +92,14 @@ class Output:
         if self.trace_out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             why = "is a folder" if self.trace_out.is_dir() else f"the folder {folder} is not there or not writable"
             raise UsageError(f"--trace-out {self.trace_out}: {why}")
+        refuse_overwriting("--trace-out", self.trace_out, *inputs, log)
+
+
+def refuse_overwriting(option: str, path: Path | None, *others: str | Path | None) -> None:
+    """`UsageError` where an output would take the place of a file that the same command uses for something else."""
+    for other in others:
+        if path is not None and other is not None and path.resolve() == Path(other).resolve():
+            raise UsageError(f"{option} {path}: this command uses the file for something else; choose another name")
 
 
 def _is_device(path: Path) -> bool:

@@ -42,8 +42,8 @@ def conform(
     from .conform_session import Session
 
     output = Output(json, trace_out, False, quiet, verbose)
-    output.validate()
-    limits = limits_of(max_states, max_depth, max_time, max_memory)
+    output.validate(spec, target.rpartition(":")[0], log=log)
     asked = Asked(spec, profile, fault, tuple(bounds or ()), tuple(target_bounds or ()), everything, random is not None)
     chosen = how(symmetry, workers, random, seed, log, {"--max-states": max_states, "--max-depth": max_depth})
+    limits = limits_of(max_states, max_depth, max_time, max_memory)
     raise typer.Exit(Session.of(target, asked, output, limits, chosen, Wish.of(coverage, measure, workers, random)).run())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -95,8 +96,24 @@ class Sampling:
         wanted = RandomOptions(self.transitions, self.seed)
         if self.log is None:
             return run(model, driver, wanted, limits, progress)
-        with self.log.open("w", encoding="utf-8") as stream:
+        with _whole(self.log) as stream:
             return run(model, driver, wanted, limits, progress, _Logger(model, stream))
+
+
+@contextmanager
+def _whole(path: Path) -> Generator[TextIO]:
+    """A file to write that gets its name at the end: an error leaves no part of it."""
+    if path.exists() and not path.is_file():  # a device or pipe, such as /dev/stdout, is written to as it is
+        with path.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            yield stream
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 class _Logger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ class Session:
         from ..report.terminal import console
 
         out = console()
-        drivers = [self.target.make(row.values) for row in self.wanted]  # what cannot be made fails before the first row
+        with redirect_stdout(sys.stderr):
+            drivers = [self.target.make(row.values) for row in self.wanted]  # what cannot be made fails before the first row
         self._introduce(out, drivers[0])
         for row, driver in zip(self.wanted, drivers, strict=True):
             if not self.interrupted:
@@ -82,7 +84,7 @@ class Session:
         from .interrupt import Interrupts
 
         progress = None if self.output.quiet else ProgressLine(sys.stderr)
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, redirect_stdout(sys.stderr):  # what an implementation prints is no part of the report
             limits = replace(self.limits, cancelled=lambda: interrupts.asked)
             if row.longest is not None and limits.max_depth is None:
                 limits = replace(limits, max_depth=row.longest)
@@ -90,7 +92,9 @@ class Session:
                 return within(
                     row, self.how.compare(row.target.model, driver, limits, progress, users=self.target.path is not None)
                 )
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 blamed = self.target.blame(error)
                 raise error if blamed is None else blamed from error
             finally:

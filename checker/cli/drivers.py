@@ -40,7 +40,7 @@ class Implementation:
 
         return tuple(map(Path, engine.__path__))
 
-    def blame(self, error: Exception) -> UsageError | None:
+    def blame(self, error: BaseException) -> UsageError | None:
         """What to say of an error in a user's driver: that it is theirs, and where; None for an error that is not."""
         if self.path is None or isinstance(error, UsageError | FencepostSpecError):
             return None
@@ -88,9 +88,9 @@ def _in_file(path: Path, class_name: str, name: str) -> Maker:
             driver = make(dict(values))
             check(driver, f"--target {name}: {class_name}")
             return driver
-        except UsageError:
+        except (UsageError, KeyboardInterrupt, MemoryError):
             raise
-        except Exception as error:
+        except BaseException as error:
             called = f"{class_name}(values) failed: {said(error)}"
             raise UsageError(f"--target {name}: {place(error.__traceback__, path)}: {called}") from error
 
@@ -106,7 +106,16 @@ def check(driver: Any, who: str) -> None:
         raise UsageError(f"{who}.title is not a text but {driver.title!r}")
     quiet: Any = driver.quiet
     if not isinstance(quiet, frozenset) or not all(isinstance(name, str) for name in cast("frozenset[Any]", quiet)):
-        raise UsageError(f"{who}.quiet is not a frozenset of names of actions but {quiet!r}")
+        raise UsageError(f"{who}.quiet is {quiet!r}; it has to be a frozenset of names of actions: frozenset({{'abort'}})")
+    one, other = (inspect.getattr_static(driver, part, None) is not None for part in ("save", "restore"))
+    if one != other:
+        there, gone = ("save", "restore") if one else ("restore", "save")
+        raise UsageError(f"{who} has {there} and no {gone}: a driver has both, or is run again from the start")
+    for part, arguments in {"take": ("action", ()), "digest": (None,), "observe": (), "reset": ()}.items():
+        try:
+            inspect.signature(getattr(driver, part)).bind(*arguments)
+        except TypeError as error:
+            raise UsageError(f"{who}.{part} cannot be called as traces/driver.py says: {error}") from None
 
 
 def _load(path: Path, name: str) -> ModuleType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -30,3 +31,5 @@ class Interrupts:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        if sys.stderr is not None:
+            print("\nasked to stop; once more ends the command at once", file=sys.stderr)

@@ -34,7 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = _guarded(words)
     if arguments is None:  # this process ends now: what is left to do is not worth another exit code
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _leave_threads(code)
     return code
+
+
+def _leave_threads(code: int) -> None:
+    """End now if an engine under test left threads behind, for which Python would wait."""
+    import threading
+
+    if any(not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _guarded(words: list[str]) -> int:

@@ -88,7 +88,7 @@ def validate(
     from .target import Wanted, resolve
     from .units import number
 
-    Output(json, trace_out, mbt=False, quiet=quiet, verbose=False).validate()
+    Output(json, trace_out, mbt=False, quiet=quiet, verbose=False).validate(log, spec)
     if spec is None and fault is None:
         raise UsageError("name the spec with --spec: a file (my_spec.py) or a shipped one (kv)")
     most = number(max_states, "--max-states")

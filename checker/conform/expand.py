@@ -144,21 +144,22 @@ class Expander:
                 self.driver.take(*self.decoded(event))
             except Refused:
                 continue
-            except MemoryError:
+            except (MemoryError, KeyboardInterrupt):
                 raise
-            except Exception:
+            except BaseException:
                 return False
-            if not self._is_at(node) or self.driver.observe() != self.observer.expected(node.state):
+            if not self._is_at(node):
                 return False  # seen at once: the next event may undo it
         return self._is_at(node)
 
     def _is_at(self, node: Node) -> bool:
-        return self.identify(node.state)[1] == node.digest
+        """Whether the driver shows what it showed in a product state, and hides the same."""
+        return self.driver.observe() == self.observer.expected(node.state) and self.identify(node.state)[1] == node.digest
 
     def _verify(self, node: Node) -> None:
         """`DriverUnstable` where the driver was not brought back to the state that it was saved in."""
         if not self._is_at(node):
-            raise DriverUnstable("a restored state has another digest than when it was saved")
+            raise DriverUnstable("a restored state shows something else, or has another digest, than when it was saved")
 
     def decoded(self, event: Event) -> tuple[str, tuple[Any, ...]]:
         """The name of an event's action, and its arguments as a driver takes them."""

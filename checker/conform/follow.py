@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import marshal
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
 from ...spec.lang import Arguments, BoundSpec, Rule, State
+from ...traces.claims import LOCKSTEP
 from ...traces.driver import Copyable, Driver, Handing, Observation, Refused, Stopped
 from ...traces.trace import Step, Trace
 from ..explore.walk import EngineDisagrees
@@ -17,8 +19,6 @@ from .errors import ConformError, DriverUnstable
 from .observer import Observer
 from .result import Difference, Kind, Mismatch
 
-LOCKSTEP = "lockstep"
-"""What a trace shows at whose end an implementation differs: stands for the name of a property."""
 RESET = ("reset", ())
 """The event of a difference in the initial state."""
 DIGEST_BYTES = 16
@@ -72,7 +72,9 @@ class Rerun(Handing):
         for action, arguments in reversed(events):
             try:
                 self.driver.take(action, arguments)
-            except Exception as error:
+            except (MemoryError, KeyboardInterrupt):
+                raise
+            except BaseException as error:
                 raise DriverUnstable(f"{action}{arguments} fails when it is run again ({said(error)})") from error
         self._path = saved
 
@@ -94,10 +96,17 @@ def fingerprint(digest: Hashable) -> bytes:
         raise ConformError(f"a digest is nested tuples of plain values, and this one is not ({error})") from error
 
 
-def said(error: Exception) -> str:
-    """An exception of the implementation in one line."""
+def said(error: BaseException) -> str:
+    """An exception of the implementation in one line; one that it did not mean with the place where it was raised."""
     text = " ".join(str(error).split())
-    return text if isinstance(error, Stopped | Refused) else f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if isinstance(error, Stopped | Refused):
+        return text
+    name = type(error).__name__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace is not None else ""
+    return f"{name}: {text}{at}" if text else f"{name}{at}"
 
 
 def take(driver: Driver, action: str, arguments: tuple[Any, ...], expected: Observation) -> tuple[bool, Discord | None]:
@@ -111,9 +120,9 @@ def take(driver: Driver, action: str, arguments: tuple[Any, ...], expected: Obse
         observed = driver.observe()
     except Refused as error:
         return False, Discord(Kind.REFUSED, message=said(error))
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         return True, Discord(Kind.STOPPED, message=said(error))
     if observed == expected:
         return stopped is not None, None
@@ -157,9 +166,9 @@ def try_quiet(driver: Driver, action: str, arguments: tuple[Any, ...], expected:
         driver.take(action, arguments)
     except Refused as error:
         message = said(error)
-    except MemoryError:
+    except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         return Discord(Kind.NOT_QUIET, message=said(error))
     found = differences(expected, driver.observe()) or differences(before, driver.digest(), "digest")
     return Discord(Kind.NOT_QUIET, found, message) if found else None

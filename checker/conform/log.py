@@ -14,7 +14,7 @@ from ...spec.lang.bind import MAX_INSTANCES
 from ...spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape, shape_of
 from ...spec.lang.spec import Parameter
 from ...spec.lang.types import Bool, Member
-from ...traces.driver import ANYTHING, Observation
+from ...traces.driver import ANYTHING, Observation, UpTo
 from ...traces.untyped import is_list, is_object
 from .errors import ConformError
 from .partial import Vocabulary, brief, nearest
@@ -233,7 +233,7 @@ def log_line(bound: BoundSpec, rule: Rule, args: Arguments, observation: Observa
     """An event and what was shown after it as a line of a log, without the newline.
 
     Members have their labels where their type is known: in arguments, and in observations of the decoded state.
-    Parts that are `ANYTHING` are left out.
+    Parts that say less than a value (`ANYTHING`, `UpTo`) are left out.
     """
     made: dict[str, Any] = {"event": rule.name}
     if args:
@@ -254,10 +254,10 @@ def _written(value: Any, shape: Shape | None, bound: BoundSpec | None) -> Any:
     match value:
         case Mapping():
             parts = cast("Mapping[Any, Any]", value)
-            return {str(k): _written(v, _shape_at(shape, k), bound) for k, v in parts.items() if v is not ANYTHING}
+            return {str(k): _written(v, _shape_at(shape, k), bound) for k, v in parts.items() if _says(v)}
         case list() | tuple():
             parts = cast("Sequence[Any]", value)
-            made = {i: _written(v, _shape_at(shape, i), bound) for i, v in enumerate(parts) if v is not ANYTHING}
+            made = {i: _written(v, _shape_at(shape, i), bound) for i, v in enumerate(parts) if _says(v)}
             index = shape.index if isinstance(shape, ArrayShape) else None
             some = {str(_member(i, index, bound)): part for i, part in made.items()}
             return list(made.values()) if len(made) == len(parts) else some
@@ -266,6 +266,11 @@ def _written(value: Any, shape: Shape | None, bound: BoundSpec | None) -> Any:
             return [_member(m, index, bound) for m in sorted(cast("frozenset[int]", value))]
         case _:
             return _member(value, shape.index if isinstance(shape, Leaf) else None, bound)
+
+
+def _says(value: Any) -> bool:
+    """Whether a part of an observation is a value, and not one that stands for several."""
+    return value is not ANYTHING and not isinstance(value, UpTo)
 
 
 def _member(value: Any, index: str | None, bound: BoundSpec | None) -> Any:

@@ -1,7 +1,8 @@
 """Partial observations, as logs have them: checked against the words of a spec, and compared with what a state shows.
 
 An object says something of the keys that it has, and nothing of others; a list is whole, or an object of some of its
-elements by member or position. Members are labels or numbers, members of an enumeration names, sets lists.
+elements by member or position. Members are letters or numbers, members of an enumeration names, sets lists. A letter
+stands for a member that the state has, of an index with letters; as a key of an object for any member.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ...traces.driver import ANYTHING
 from ...traces.untyped import is_list, is_object
 from .differences import ABSENT
 from .errors import ConformError
-from .observer import Observer
 from .result import Difference
+from .shown import Labelled, LabellingObserver, Names
 
 
 class Vocabulary:
@@ -25,7 +26,7 @@ class Vocabulary:
 
     def __init__(self, bound: BoundSpec) -> None:
         self.bound = bound
-        self.shown = Observer(bound).expected
+        self.shown = LabellingObserver(bound).expected
         self.indices = {name: b for name, b in bound.spec.bounds.items() if isinstance(b, Index)}
         self.letters = {
             index.label(member): member
@@ -34,27 +35,41 @@ class Vocabulary:
             if not index.label(member).isdecimal()
         }
         self.names = None if bound.spec.observed is None else self._observed_names()
+        """The names in what the states met so far show; None where the spec's own types say all."""
 
-    def _observed_names(self) -> tuple[str, ...]:
-        names: dict[str, None] = {}
+    def _observed_names(self) -> Names:
+        names = Names(self.number, max((int(self.bound.values[name]) for name in self.indices), default=0))
         for _, _, state in self.bound.initial():
             shown: Any = self.shown(state)
             if not isinstance(shown, Mapping):
                 raise ConformError(f"{self.bound.spec.name}: its @observed function returns {type(shown).__name__}, not a dict")
-            names |= dict.fromkeys(map(str, cast("Mapping[Any, Any]", shown)))
-        return tuple(names)
+            names.see(cast("Mapping[Any, Any]", shown))
+        return names
 
     def check(self, observation: Mapping[str, Any], where: str) -> None:
         """`ValueError` where an observation names or holds something that no state shows.
 
-        With an `@observed` function only the names at its top are known: those that an initial state shows.
+        With an `@observed` function only the names at its top are known now: those that a state so far shows; for the
+        others see `misspelt`.
         """
         if self.names is None:
             self._check(self.bound.shape, observation, where)
             return
+        known = self.names.root.names
         for name in observation:
-            if name not in self.names:
-                raise ValueError(f"{where}: {self.bound.spec.name} shows nothing named {name!r}; {nearest(name, self.names)}")
+            if name not in known:
+                raise ValueError(f"{where}: {self.bound.spec.name} shows nothing named {name!r}; {nearest(name, known)}")
+
+    def misspelt(self) -> tuple[int, str] | None:
+        """The line of the first key that no state so far has, and what is wrong with it; None where there is none."""
+        found = None if self.names is None else self.names.unknown()
+        if found is None:
+            return None
+        where = found.where[0]
+        for key in found.where[1:]:
+            where = _place(where, key, listed=False)
+        known = nearest(found.key, found.known) if found.known else "its keys are members or positions"
+        return found.line, f"{where}: {found.key!r} is in no state up to the end of the log, so it says nothing; {known}"
 
     def _check(self, shape: Shape, value: Any, path: str) -> None:
         match shape:
@@ -115,7 +130,11 @@ class Vocabulary:
     def member(self, index: Index | None, count: int, value: Any, path: str) -> int:
         """The number of a member given by label or number; `ValueError` where there are only `count`."""
         number = self.number(value)
-        if number is None or not 0 <= number < count:
+        if (
+            number is None
+            or not 0 <= number < count
+            or (value in self.letters and (index is None or index.label(number) != value))
+        ):
             what, label = ("position", str) if index is None else (f"member of {index.name}", index.label)
             known = "there is none" if count == 0 else label(0) if count == 1 else f"{label(0)} to {label(count - 1)}"
             more = "" if index is None else f"; are the bounds too small? (--bounds {index.name}={count})"
@@ -125,9 +144,7 @@ class Vocabulary:
     def number(self, value: Any) -> int | None:
         """The number that a number, its digits or a letter stands for, or None."""
         if isinstance(value, str):
-            if value in self.letters:
-                return self.letters[value]
-            return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
+            return self.letters[value] if value in self.letters else _digits(value)
         return value if type(value) is int else None
 
     def matches(self, said: Any, shown: Any) -> bool:
@@ -147,11 +164,14 @@ class Vocabulary:
         if isinstance(said, bool) or isinstance(shown, bool):
             return False
         if isinstance(said, str) and isinstance(shown, int):
-            return self.number(said) == shown
+            return said == shown.label if isinstance(shown, Labelled) and said in self.letters else _digits(said) == shown
         return said is None if shown is ABSENT else said == shown
 
     def differences(self, said: Any, shown: Any, path: str = "") -> Iterator[Difference]:
-        """Where they do not match; the state's values spelled as the log spells its own."""
+        """Where they do not match; the state's values spelled as the log spells its own.
+
+        `ValueError` for a letter where the state has a number of which nothing says that it is a member.
+        """
         if self.matches(said, shown):
             return
         if is_object(said) and isinstance(shown, Mapping | list | tuple):
@@ -161,6 +181,7 @@ class Vocabulary:
         elif is_list(said) and isinstance(shown, list | tuple) and any(is_object(part) for part in said):
             yield from self._elements(said, cast("Sequence[Any]", shown), path)
         else:
+            self._refuse_letters(said, shown, path)
             yield Difference(path, self._spelled(shown, said), said)
 
     def _elements(self, said: list[Any], shown: Sequence[Any], path: str) -> Iterator[Difference]:
@@ -180,15 +201,33 @@ class Vocabulary:
             return shown[key] if key in shown else shown.get(number, ABSENT)
         return shown[number] if number is not None and number < len(shown) else ABSENT
 
+    def _refuse_letters(self, said: Any, shown: Any, path: str) -> None:
+        if is_list(said) and isinstance(shown, list | tuple):
+            for position, (part, other) in enumerate(zip(said, cast("Sequence[Any]", shown), strict=False)):
+                self._refuse_letters(part, other, f"{path}[{position}]")
+        elif is_list(said) and isinstance(shown, set | frozenset):
+            for part in said:
+                for member in cast("frozenset[Any]", shown):
+                    self._refuse_letters(part, member, path)
+        elif isinstance(said, str) and said in self.letters and type(shown) is int:
+            raise ValueError(f"{path}: {said!r} is a letter, where the spec shows a number; write the number")
+
     def _spelled(self, shown: Any, said: Any) -> Any:
         """A shown value with letters for members, where the log has letters."""
         parts = said if is_list(said) else [said]
         if not any(isinstance(part, str) and part in self.letters for part in parts):
             return shown
-        letters = {number: letter for letter, number in self.letters.items()}
         if isinstance(shown, list | tuple | set | frozenset):
-            return [letters.get(part, part) if type(part) is int else part for part in _ordered(cast("Any", shown))]
-        return letters.get(shown, shown) if type(shown) is int else shown
+            return [_label(part) for part in _ordered(cast("Any", shown))]
+        return _label(shown)
+
+
+def _label(value: Any) -> Any:
+    return value.label if isinstance(value, Labelled) else value
+
+
+def _digits(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 def _parts(value: Any, path: str) -> Iterable[tuple[Any, Any]]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 from ...spec.lang import SpecError
 from ...traces.driver import Driver
@@ -106,7 +107,10 @@ class Lockstep:
         starts = self.bound.initial()
         if len(starts) != 1:
             raise ConformError(f"{self.bound.spec.name} has {len(starts)} initial states; an implementation starts in one")
-        found = differences(self.expander.observer.expected(starts[0][2]), self.driver.observe())
+        shown = self.driver.observe()
+        if not isinstance(cast("object", shown), Mapping):
+            raise ConformError(f"observe() of the driver gives {shown!r}; it has to be a dict of what is to be compared")
+        found = differences(self.expander.observer.expected(starts[0][2]), shown)
         return Mismatch(Kind.OBSERVATION, run(self.bound, ()), RESET, found) if found else None
 
     def _root(self) -> Node:

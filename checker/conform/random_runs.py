@@ -153,6 +153,8 @@ class _Runs:
         self.compared += 1
         self.taken[rule.name] += 1
         if discord is not None:
+            if discord.kind is Kind.OBSERVATION and self.on_event is not None:
+                self.on_event(self.runs, rule, args, self.driver.observe())
             raise _Differs((rule, args), discord)
         self.states.add(hash(after))
         self.path.append((rule, args))

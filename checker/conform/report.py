@@ -137,14 +137,15 @@ def _where(model: Model, found: Mismatch) -> str:
         Kind.STOPPED: f"{taken} stops the implementation",
         Kind.NOT_QUIET: f"{taken} has an effect",
     }[found.kind]
-    return f"{what} after {count(len(found.trace), 'transition')}"
+    events = len(found.trace) + (found.kind is Kind.NOT_QUIET)  # its event is none of the spec's transitions
+    return f"{what} after {count(events, 'event')}" if found.kind is Kind.OBSERVATION else f"{what} as event {events}"
 
 
 def _how_short(agreement: Agreement) -> str:
-    """What is known of the length of the trace."""
+    """What is known of the number of events."""
     sampled = agreement.sampled
     if sampled is None or sampled.events is None:
-        return "no shorter trace shows a difference"
+        return "no run of fewer events shows a difference"
     cut = f" ({sampled.shrinking})" if sampled.shrinking else ""
     return f"the run that found it had {count(sampled.events, 'event')} and was shortened{cut}"
 
@@ -173,10 +174,16 @@ def table(out: Console, headers: tuple[str, str, str], found: Sequence[Differenc
         made.add_column(header, overflow="fold")
     shown = found if everything else found[:SHOWN]
     for one in shown:
-        made.add_row(one.path, value(one.spec), value(one.implementation))
+        made.add_row(one.path, *_told_apart(one))
     out.print(made)
     if len(shown) < len(found):
         out.print(f"and {count(len(found) - len(shown), 'more place')} (all of them: --verbose)")
+
+
+def _told_apart(one: Difference) -> tuple[str, str]:
+    """What the two sides show, as people read it; as Python writes it where that looks the same (2 and '2')."""
+    sides = value(one.spec), value(one.implementation)
+    return sides if sides[0] != sides[1] else (repr(one.spec), repr(one.implementation))
 
 
 def value(given: Any) -> str:

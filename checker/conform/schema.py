@@ -9,31 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...traces.itf import document
 from ...traces.origin import Origin, hash_of_bounds, version
 from ...traces.short import shorten
 from ..model import Model
+from ..report.schema import Part, SpecPart
 from .report import reason
 from .result import Agreement, Difference, Hidden, Mismatch
 from .unreached import FileCoverage
 
 SCHEMA_VERSION = 1
-
-
-class Part(BaseModel):
-    """Base of all parts: unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class SpecPart(Part):
-    """Which spec: `source` is its file as it was given (null: shipped with Fencepost)."""
-
-    name: str
-    source: str | None
-    sha256: str
 
 
 class TargetPart(Part):
@@ -223,7 +210,7 @@ def row_part(model: Model, agreement: Agreement, said: Said) -> RowPart:
 
 def whole(model: Model, source: str | None, target: TargetPart, rows: list[RowPart], **rest: Any) -> ConformDocument:
     """The whole result; `rest` are symmetry, verdict, exit_code, left_out, coverage and seconds."""
-    spec = SpecPart(name=model.spec.name, source=source, sha256=model.spec.source_hash())
+    spec = SpecPart.of(model, source)
     return ConformDocument(schema_version=SCHEMA_VERSION, fencepost=version(), spec=spec, target=target, rows=rows, **rest)
 
 

@@ -2,8 +2,9 @@
 
 It is delta debugging (Zeller and Hildebrandt, IEEE Transactions on Software Engineering 28, 2002) over runs: every
 candidate is taken on both sides from the start, and an event that the spec does not allow there is left out of it, so
-that the effects of an event go with it. What remains fails in the same way, and does not with one event fewer. A
-breadth-first search over its own events then looks for a shorter one; still it need not be a shortest run.
+that the effects of an event go with it. What remains fails in the same way, which is: with the same kind of difference,
+and in no other top-level parts of what is shown than before (perhaps in fewer of them). It does not with one event fewer.
+A breadth-first search over its own events then looks for a shorter one; still it need not be a shortest run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .draw import After
 from .follow import Discord, Instance, Restorable, Walk, restorable, try_quiet
 from .observer import Observer
 from .product import Lockstep
-from .result import Kind
+from .result import Difference, Kind
 
 FEW = 40
 """Events up to which every two of them are left out together, and a search over them is worth its time."""
@@ -61,7 +62,7 @@ def shrink(
 
     A run that does not fail again when it is repeated is returned as it is.
     """
-    shrinker = _Shrinker(_Replay(model, driver, after, failing.found.kind), failing, seconds, cancelled)
+    shrinker = _Shrinker(_Replay(model, driver, after, failing.found), failing, seconds, cancelled)
     try:
         shrinker.shrink()
     except _OutOfTime:
@@ -73,15 +74,21 @@ def shrink(
 class _Replay:
     """Runs of events on both sides, from the start; only those that fail in one way count."""
 
-    def __init__(self, model: Model, driver: Driver, after: After, kind: Kind) -> None:
-        self.model, self.bound, self.driver, self._after, self.kind = model, model.bound, driver, after, kind
+    def __init__(self, model: Model, driver: Driver, after: After, wanted: Discord) -> None:
+        self.model, self.bound, self.driver, self._after = model, model.bound, driver, after
+        self.kind, self._names = wanted.kind, _names(wanted.differences)
         self.initial = model.bound.initial()[0][2]
         self.observer = Observer(model.bound)
+
+    def alike(self, kind: Kind, found: Sequence[Difference]) -> bool:
+        """Whether a difference is of the same kind, and in no other top-level parts."""
+        names = _names(found)
+        return kind is self.kind and names <= self._names and bool(names) == bool(self._names)
 
     def fails(self, events: Events) -> Events | None:
         """The events that were taken up to one after which the two sides differ; None where they do not in this way.
 
-        What is shown is compared at the end only, unless the implementation fails before.
+        What is shown is compared at the end first, and on the way only where it differs there, or the implementation fails.
         """
         quiet = events[-1:] if self.kind is Kind.NOT_QUIET else ()
         state, taken, goes_well = self.initial, list[Instance](), True
@@ -92,24 +99,21 @@ class _Replay:
                 state = after
                 taken.append((rule, args))
                 goes_well = goes_well and self._goes_well(rule, args)
-        if quiet or not goes_well:
-            found = self.first((*taken, *quiet))
-            return None if found is None else found.events
-        if self.kind is Kind.OBSERVATION and self.driver.observe() != self.observer.expected(state):
-            return tuple(taken)
-        return None
+        differs = self.kind is Kind.OBSERVATION and self.driver.observe() != self.observer.expected(state)
+        found = self.first((*taken, *quiet)) if quiet or not goes_well or differs else None
+        return None if found is None else found.events
 
     def _goes_well(self, rule: Rule, args: Arguments) -> bool:
         try:
             self.driver.take(rule.name, self.bound.arguments(rule, args))
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except Exception:
+        except BaseException:
             return False
         return True
 
     def first(self, events: Events) -> Failing | None:
-        """The first difference on a path of the spec, if it is of the kind; everything is compared."""
+        """The first difference on a path of the spec, if it is alike; everything is compared."""
         state, walk = self.initial, Walk(self.driver)
         for number, (rule, args) in enumerate(events):
             after = self.step(state, rule, args)
@@ -122,7 +126,7 @@ class _Replay:
             else:
                 return None
             if found is not None:
-                return Failing(events[:number], (rule, args), found) if found.kind is self.kind else None
+                return Failing(events[:number], (rule, args), found) if self.alike(found.kind, found.differences) else None
         return None
 
     def step(self, state: State, rule: Rule, args: Arguments) -> State | None:
@@ -208,7 +212,7 @@ class _Shrinker:
         )
         steps = _Few(replay, _like(self._events, replay.bound.indices()))
         found = Lockstep(replay.model, _Loud(restorable(replay.driver)), limits, steps).run().mismatch
-        if found is not None and found.kind is replay.kind:
+        if found is not None and replay.alike(found.kind, found.differences):
             rules = {rule.name: rule for rule in replay.bound.actions}
             self._events = tuple((rules[step.action], step.arguments) for step in found.trace.steps)
 
@@ -262,6 +266,11 @@ class _Loud:
         self.title = driver.title
         self.reset, self.take, self.observe, self.digest = driver.reset, driver.take, driver.observe, driver.digest
         self.save, self.restore = driver.save, driver.restore
+
+
+def _names(found: Sequence[Difference]) -> frozenset[str]:
+    """The top-level names of the places of differences."""
+    return frozenset(one.path.partition(".")[0].partition("[")[0] for one in found)
 
 
 def _like(events: Events, members: Mapping[str, int]) -> Events:

@@ -7,12 +7,12 @@ Events that happen without a line are any number of steps by the actions that ar
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...spec.lang import Arguments, BoundsError, BoundSpec, Rule, SetOf, SpecError, State
 from ...spec.lang.bind import MAX_INSTANCES
@@ -131,10 +131,18 @@ class _Run:
                 self.log.fail(entry.line, f"the spec leaves its own bounds ({error}); are the bounds too small for this log?")
             if unexplained is not None:
                 break
+        if cut is None and unexplained is None:
+            self._refuse_misspelt()
         if cut is not None:
             unchecked = None if self.limits.cancelled() else unchecked + sum(isinstance(e, Event) for e in entries)
         trace = self._trace() if self.keep and self.possible else None
         return Validation(self.events, self.line, len(self.possible), self.most, unexplained, cut, unchecked, trace)
+
+    def _refuse_misspelt(self) -> None:
+        """HOLDS must not rest on a key that no state has."""
+        found = self.vocabulary.misspelt()
+        if found is not None:
+            self.log.fail(*found)
 
     def _gap(self, gap: Gap) -> str:
         where = f"{self.log.path}:{gap.line}"
@@ -152,6 +160,7 @@ class _Run:
             self.possible = possible
             return self._unexplained(entry, after)
         self.possible = shown
+        self._remember(entry.line, entry.after, "after")
         self.events, self.line, self.most = self.events + 1, entry.line, max(self.most, len(shown))
         return None
 
@@ -161,9 +170,16 @@ class _Run:
         kept = {s: p for s, p in self.possible.items() if self._agrees(start.shown, s)}
         if kept:
             self.possible = kept
+            self._remember(start.line, start.shown, "start")
             return None
-        nearest = self._nearest(start.shown, self.possible)
+        nearest = self._nearest(start.line, start.shown, self.possible)
         return Unexplained(start.line, "start", 0, len(self.possible), (), len(self.possible), nearest)
+
+    def _remember(self, line: int, said: Mapping[str, Any], key: str) -> None:
+        """Remember of what a line spoke, and which names one state after it shows; others are learnt as they are compared."""
+        if self.vocabulary.names is not None:
+            self.vocabulary.names.say(line, said, key)
+            self.vocabulary.names.see(self.vocabulary.shown(next(iter(self.possible))))
 
     def _closed(self) -> _Possible:
         """The possible states, and all that unlogged events lead to from them."""
@@ -225,17 +241,23 @@ class _Run:
         return kept
 
     def _agrees(self, said: object, state: State) -> bool:
-        return self.vocabulary.matches(said, self.vocabulary.shown(state))
+        shown = self.vocabulary.shown(state)
+        if self.vocabulary.names is not None:
+            self.vocabulary.names.see(shown)
+        return self.vocabulary.matches(said, shown)
 
-    def _nearest(self, said: object, states: Iterable[State]) -> tuple[Difference, ...]:
+    def _nearest(self, line: int, said: object, states: Iterable[State]) -> tuple[Difference, ...]:
         """The differences from the first of the states that has the fewest."""
         shown = map(self.vocabulary.shown, states)
-        return min((tuple(self.vocabulary.differences(said, each)) for each in shown), key=len, default=())
+        try:
+            return min((tuple(self.vocabulary.differences(said, each)) for each in shown), key=len, default=())
+        except ValueError as error:
+            self.log.fail(line, str(error))
 
     def _unexplained(self, event: Event, after: _Possible) -> Unexplained:
         states = len(self.possible)
         named = said(self.bound, event.rule, event.choices)
-        nearest = self._nearest(event.after, after)
+        nearest = self._nearest(event.line, event.after, after)
         return Unexplained(event.line, named, self.line, states, self._allowed(), len(after), nearest)
 
     def _allowed(self) -> tuple[str, ...]:

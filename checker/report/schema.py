@@ -25,11 +25,16 @@ class Part(BaseModel):
 
 
 class SpecPart(Part):
-    """Which spec was checked: `source` is its file as it was given (null: shipped with Fencepost)."""
+    """Which spec: `source` is its file as it was given (null: shipped with Fencepost)."""
 
     name: str
     source: str | None
     sha256: str
+
+    @classmethod
+    def of(cls, model: Model, source: str | None) -> SpecPart:
+        """The spec of a model."""
+        return cls(name=model.spec.name, source=source, sha256=model.spec.source_hash())
 
 
 class ModelPart(Part):
@@ -144,7 +149,7 @@ def result_document(model: Model, result: Result, said: Said) -> ResultDocument:
         depth=figures.depth,
         symmetry=figures.symmetry,
         engine=result.engine,
-        spec=SpecPart(name=model.spec.name, source=said.source, sha256=model.spec.source_hash()),
+        spec=SpecPart.of(model, said.source),
         model=_model(model, said.target, said.derived),
         properties=properties,
         actions=[ActionPart(name=a.name, enabled=a.enabled, taken=a.taken) for a in figures.actions],

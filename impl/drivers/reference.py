@@ -80,7 +80,8 @@ class ReferenceDriver:
         for group in range(1, self.own):
             life = Life(0, 0, self._longest, group)
             size = self.config.block_size if self.config.enable_prefix_caching else None
-            request = Request("text", life.tokens(), 1, hash_block_size=size)
+            request = Request("text", life.tokens(), 1)
+            request.hash_blocks(size)
             hashes |= {block_hash: (group, None, k) for k, block_hash in enumerate(request.block_hashes)}
             tags.append(prefix_tags(life.tokens()))
         return hashes, tags
@@ -129,16 +130,16 @@ class ReferenceDriver:
                 life.tokens(),
                 self.max_tokens,
                 stop_token_ids=(STOP_TOKEN,),
-                hash_block_size=self.config.block_size if self.config.enable_prefix_caching else None,
                 do_remote_prefill=remote,
             )
         )
 
     def schedule(self) -> None:
         """The engine builds a step, unless its queue is full."""
-        if len(self.engine.batch_queue) >= self.config.max_concurrent_batches:
-            raise Refused("as many steps are in flight as may be")
-        self.engine.schedule()
+        try:
+            self.engine.schedule()
+        except RuntimeError as error:
+            raise Refused(str(error)) from error
 
     def run_step(self) -> None:
         """The device runs a step; what it overwrites and what it reads is looked at."""

@@ -30,6 +30,7 @@ LEFT_OUT = {
     "scheduler.preempted_req_ids": "tells the worker what it also learns as the request is resumed",
     "all but the blocks of aborted requests": "they only wait for their load",
     "prompts of ended requests while caching is off": "no block can be expected to hold any of them",
+    "what loads that have landed wrote where": "it is in the slots",
     "worker.requests of ended requests": "to be forgotten; rows of steps in flight keep what they need",
     "worker tables of requests that are not running": "replaced as a whole when they run again",
     "slots of blocks that nobody expects anything of": "they stand for nothing until written after the next hand-out",
@@ -197,7 +198,7 @@ def digest(driver: ReferenceDriver, names: Names | None) -> Hashable:
     return (
         scheduler.sched_step_seq - scheduler.processed_step_seq,
         tuple(sorted([_request(driver, requests, blocks, request) for request in scheduler.requests.values()])),
-        _odd_slots(driver, blocks),
+        _slots(driver, blocks),
         tuple([_step(driver, step) for step in driver.worker.steps]),
         tuple(sorted([_load(driver, requests, blocks, load) for load in driver.worker.loads.values()])),
     )
@@ -230,16 +231,18 @@ def _request(driver: ReferenceDriver, requests: Sequence[int], blocks: Sequence[
     )
 
 
-def _odd_slots(driver: ReferenceDriver, blocks: Sequence[int]) -> tuple[Any, ...]:
-    """The blocks in which a right slot stands behind a wrong one; of others the number that is shown says all."""
+def _slots(driver: ReferenceDriver, blocks: Sequence[int]) -> tuple[Any, ...]:
+    """The blocks of which the number shown does not say which slots are right.
+
+    In some a right slot stands behind a wrong one; of shared texts the number is only said to be enough.
+    """
     contents = driver.contents
-    odd: list[Any] = []
-    if driver.config.block_size > 1:
-        for block_id in range(1, driver.config.num_gpu_blocks):
-            right = contents.right_slots(block_id)
-            if True in right[contents.good_slots(block_id) :]:
-                odd.append((blocks[block_id], right))
-    return tuple(sorted(odd))
+    told: list[Any] = []
+    for block_id in {*contents.holders, *contents.prefixes}:
+        right = contents.right_slots(block_id)
+        if contents.shares_text(block_id) or True in right[contents.good_slots(block_id) :]:
+            told.append((blocks[block_id], right))
+    return tuple(sorted(told))
 
 
 def _step(driver: ReferenceDriver, step: DeviceStep) -> tuple[Any, ...]:
@@ -257,6 +260,12 @@ def _step(driver: ReferenceDriver, step: DeviceStep) -> tuple[Any, ...]:
 
 
 def _load(driver: ReferenceDriver, requests: Sequence[int], blocks: Sequence[int], load: Load) -> tuple[Any, ...]:
+    """What a load will still write, and for one whose request has gone the text of that."""
     spec = load.spec
+    life = driver.lives[spec.request_id]
+    if load.landed:
+        return (requests[life.r],)
+    gone = spec.request_id not in driver.engine.scheduler.requests
+    text = (life.prompt, life.group) if gone and driver.config.enable_prefix_caching else ()
     targets = tuple([tuple([blocks[i] for i in ids]) for ids in spec.block_ids])
-    return requests[driver.lives[spec.request_id].r], spec.start, spec.num_tokens, targets
+    return requests[life.r], text, spec.start, spec.num_tokens, targets

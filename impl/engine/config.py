@@ -105,7 +105,8 @@ class EngineConfig:
     max_concurrent_batches: int = 2
     """Steps scheduled and not yet processed, at most."""
     max_empty_batches: int = 0
-    """Steps without tokens among them, at most; 0: such a step is processed as soon as it is built."""
+    """Steps without tokens among them, at most. The releases send such steps out like any other and get them back, which
+    the value of `max_concurrent_batches` would do; 0: one is processed as soon as it is built."""
     kv_role: KVRole = "none"
     """What the KV connector does: loads (consumer), sends (producer), both, or no connector."""
     mechanisms: Mechanisms = field(default_factory=Mechanisms)

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from .async_scheduler import AsyncScheduler
 from .config import EngineConfig
-from .errors import EngineError
+from .errors import EngineError, InternalError
 from .kv_connector import KVConnector
 from .output import EngineCoreOutput, SchedulerOutput
-from .request import Request
+from .request import Request, RequestStatus
 from .scheduler import Scheduler
 from .worker import Worker
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def event(method: Callable[Concatenate[Engine, P], R]) -> Callable[Concatenate[Engine, P], R]:
-    """An `EngineError` that escapes the method stops the engine: this event and all later ones raise it."""
-    # beyond the spec: decorators are applied on import
-
-    @wraps(method)
-    def guarded(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if engine.error is not None:
-            raise engine.error  # beyond the spec: an engine that has stopped is left alone
-        try:
-            return method(engine, *args, **kwargs)
-        except EngineError as error:
-            engine.error = error
-            raise
-
-    return guarded
 
 
 class Engine:
@@ -42,7 +21,10 @@ class Engine:
 
     `schedule` builds a step and hands it to the worker; `run_step` lets the device execute the oldest one; `process` takes
     its output; `land` and `report` are the end of a remote load, on the device and for the scheduler. A user's loop is
-    `step_with_batch_queue`. `error` is what stopped the engine.
+    `step_with_batch_queue`.
+
+    `error` is what stopped the engine: anything that goes wrong once an event has begun to have effects. That event and
+    all later ones raise it. A caller's mistake is found before, and stops nothing.
     """
 
     __slots__ = ("batch_queue", "config", "error", "scheduler", "worker")
@@ -55,44 +37,61 @@ class Engine:
         self.error: EngineError | None = None
         worker.allocate(config.num_gpu_blocks, config.block_size)
 
-    @event
+    def _begin(self) -> None:
+        if self.error is not None:
+            raise self.error  # beyond the spec: an engine that has stopped is left alone
+
+    @contextmanager
+    def _effects(self) -> Generator[None]:
+        """What goes wrong inside leaves the engine half updated, and stops it."""
+        try:
+            yield
+        except EngineError as error:
+            self.error = error
+            raise
+        except Exception as error:  # beyond the spec: bugs, of the engine, its worker or its connector
+            self.error = InternalError(f"{type(error).__name__}: {error}")
+            raise self.error from error
+
     def submit(self, request: Request) -> None:
         """Take a new request in.
 
         `ValueError` if its id is still named by a request, a step or a load, or if it could not be completed even with
         all blocks of the pool.
         """
+        self._begin()
         request_id = request.request_id
         if any(request_id in step.num_scheduled_tokens for step in self.batch_queue):
             raise ValueError(f"request id {request_id} is in use by a step in flight")  # beyond the spec: a client's mistake
-        if request_id in self.worker.loads_in_flight():
+        if self.worker.has_load(request_id):
             raise ValueError(f"request id {request_id} is in use by a load")  # beyond the spec: a client's mistake
         # The last output token is never an input, and needs no slot.
         num_blocks = -(-(request.num_prompt_tokens + request.max_tokens - 1) // self.config.block_size)
         if num_blocks > self.config.num_gpu_blocks - 1:
             # beyond the spec: a client's mistake
             raise ValueError(f"request {request_id} needs {num_blocks} blocks, more than there are")
-        self.scheduler.add_request(request)
+        self.scheduler.add_request(request)  # what can go wrong in it comes before its effects
 
-    @event
     def schedule(self) -> SchedulerOutput | None:
         """Build the next step and hand it to the worker; None if it has no tokens and is not kept in flight.
 
         Steps without tokens come back at once, save as many as may be in flight while something is unfinished. Loads are
         started after the step was launched (0.33, #53333). `RuntimeError` if the batch queue is full.
         """
+        self._begin()
         if len(self.batch_queue) >= self.config.max_concurrent_batches:
-            raise RuntimeError("the batch queue is full")  # beyond the spec: a caller's mistake
-        step = self.scheduler.schedule()
-        kept = step.total_num_scheduled_tokens > 0 or self._keeps_empty_step()
-        if kept:
-            self.worker.enqueue(step)
-            self.batch_queue.append(step)
-        else:
-            self.worker.no_forward(step)
-        if step.kv_connector_metadata is not None:
-            for load in step.kv_connector_metadata.loads:
-                self.worker.start_load(load)
+            raise RuntimeError("the batch queue is full")
+        with self._effects():
+            step = self.scheduler.schedule()
+            kept = step.total_num_scheduled_tokens > 0 or self._keeps_empty_step()
+            if kept:
+                self.worker.enqueue(step)
+                self.batch_queue.append(step)
+            else:
+                self.worker.no_forward(step)
+            if step.kv_connector_metadata is not None:
+                for load in step.kv_connector_metadata.loads:
+                    self.worker.start_load(load)
         return step if kept else None
 
     def _keeps_empty_step(self) -> bool:
@@ -100,50 +99,62 @@ class Engine:
         in_flight = sum(step.total_num_scheduled_tokens == 0 for step in self.batch_queue)
         return in_flight < self.config.max_empty_batches and self.scheduler.has_unfinished_requests()
 
-    @event
     def run_step(self) -> None:
         """Let the device execute the oldest step that did not run yet; `IndexError` if there is none."""
-        self.worker.run_step()
+        self._begin()
+        if not self.worker.has_step():
+            raise IndexError("no step is left to run")  # beyond the spec: a caller's mistake
+        with self._effects():
+            self.worker.run_step()
 
-    @event
     def process(self) -> list[EngineCoreOutput]:
         """Process the output of the oldest step in flight; `RuntimeError` unless it has been executed."""
+        self._begin()
         if not self.worker.is_ready():
             raise RuntimeError("the oldest step has not been executed")  # beyond the spec: a caller's mistake
-        result = self.worker.read()
-        outputs = self.scheduler.update_from_output(self.batch_queue.popleft(), result)
-        if self.config.mechanisms.ended_rows == "dropped":
-            for output in outputs:
-                if output.finish_reason is not None:
-                    self.worker.drop_rows(output.request_id)
+        with self._effects():
+            result = self.worker.read()
+            outputs = self.scheduler.update_from_output(self.batch_queue.popleft(), result)
+            if self.config.mechanisms.ended_rows == "dropped":
+                for output in outputs:
+                    if output.finish_reason is not None:
+                        self.worker.drop_rows(output.request_id)
         return outputs
 
-    @event
     def land(self, request_id: str) -> None:
         """Let the bytes of a request's load arrive; `KeyError` if none is in flight."""
-        self.worker.land(request_id)
+        self._begin()
+        if not self.worker.has_load(request_id) or self.worker.has_landed(request_id):
+            raise KeyError(request_id)  # beyond the spec: a caller's mistake
+        with self._effects():
+            self.worker.land(request_id)
 
-    @event
     def report(self, request_id: str) -> None:
         """Let the scheduler learn that a load is complete; `KeyError` if none has landed for this request.
 
         In the releases the news comes with the output of some step after the bytes have landed.
         """
-        self.worker.acknowledge(request_id)
-        self.scheduler.update_from_kv_xfer_finished(request_id)
+        self._begin()
+        if not self.worker.has_landed(request_id):
+            raise KeyError(request_id)  # beyond the spec: a caller's mistake
+        with self._effects():
+            self.worker.acknowledge(request_id)
+            self.scheduler.update_from_kv_xfer_finished(request_id)
 
-    @event
     def abort(self, request_id: str) -> bool:
         """End a request because its client is gone, whatever it is doing; False if there is none, or it has ended."""
-        aborted = self.scheduler.finish_requests(request_id)
-        if aborted and self.config.mechanisms.ended_rows == "dropped":
-            self.worker.drop_rows(request_id)
+        self._begin()
+        with self._effects():
+            aborted = bool(self.scheduler.finish_requests(request_id, RequestStatus.FINISHED_ABORTED))
+            if aborted and self.config.mechanisms.ended_rows == "dropped":
+                self.worker.drop_rows(request_id)
         return aborted
 
-    @event
     def reset_prefix_cache(self, reset_running_requests: bool = False) -> bool:
         """Forget all prefixes, if need be at the cost of preempting everybody; False, with no effect, if refused."""
-        return self.scheduler.reset_prefix_cache(reset_running_requests)
+        self._begin()
+        with self._effects():
+            return self.scheduler.reset_prefix_cache(reset_running_requests)
 
     def step_with_batch_queue(self) -> list[EngineCoreOutput]:  # beyond the spec: a loop's order; there any event can come next
         """One turn of the engine's loop: schedule while the queue has room, else process the oldest step.

@@ -1,4 +1,4 @@
-"""What stops the engine: broken assumptions of its own, never a mistake of a client."""
+"""What stops the engine: broken assumptions of its own or its worker's, never a mistake of a caller."""
 
 from __future__ import annotations
 
@@ -39,3 +39,9 @@ class ResetWhileHeld(EngineError):
     """The prefix cache is reset by preempting everybody, and blocks are still held afterwards."""
 
     kind: ClassVar[str] = "RESET"
+
+
+class InternalError(EngineError):
+    """Anything else that went wrong in the midst of an event: its cause."""
+
+    kind: ClassVar[str] = "INTERNAL"

@@ -20,27 +20,17 @@ NONE_HASH = BlockHash(bytes(32))
 
 
 class KVCacheBlock:
-    """One block of KV memory: how many refer to it, its hash if it has one, its neighbours while it is in the free queue.
-
-    A copy is in no queue; a copied queue links the copies of its blocks.
-    """
+    """One block of KV memory: how many refer to it, its hash if it has one, its neighbours while it is in the free queue."""
 
     __slots__ = ("block_hash", "block_id", "is_null", "next_free_block", "prev_free_block", "ref_cnt")
 
-    def __init__(
-        self, block_id: int, ref_cnt: int = 0, block_hash: BlockHashWithGroupId | None = None, is_null: bool = False
-    ) -> None:
+    def __init__(self, block_id: int) -> None:
         self.block_id = block_id
-        self.ref_cnt = ref_cnt
-        self.block_hash = block_hash
-        self.is_null = is_null
+        self.ref_cnt = 0
+        self.block_hash: BlockHashWithGroupId | None = None
+        self.is_null = False
         self.prev_free_block: KVCacheBlock | None = None
         self.next_free_block: KVCacheBlock | None = None
-
-    def __reduce__(self) -> tuple[type[KVCacheBlock], tuple[int, int, BlockHashWithGroupId | None, bool]]:
-        # beyond the spec: for who copies an engine
-        # Without its neighbours: copying one block must not walk through the whole queue, one call inside another.
-        return KVCacheBlock, (self.block_id, self.ref_cnt, self.block_hash, self.is_null)
 
 
 KVCacheBlocks = tuple[Sequence[KVCacheBlock], ...]
@@ -65,9 +55,6 @@ class FreeKVCacheBlockQueue:
         self._end.prev_free_block = self._end.next_free_block = self._end
         self.num_free_blocks = 0
         self.append_n(blocks)
-
-    def __reduce__(self) -> tuple[type[FreeKVCacheBlockQueue], tuple[list[KVCacheBlock]]]:
-        return FreeKVCacheBlockQueue, (self.get_all_free_blocks(),)  # beyond the spec: for who copies an engine
 
     def popleft(self) -> KVCacheBlock:
         """Take the first block; `PoolExhausted` if there is none."""

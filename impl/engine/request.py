@@ -16,7 +16,7 @@ class RequestStatus(IntEnum):
     RUNNING = 2
     PREEMPTED = 3
     FINISHED_STOPPED = 4
-    FINISHED_LENGTH = 5
+    FINISHED_LENGTH_CAPPED = 5
     FINISHED_ABORTED = 6
 
     @property
@@ -28,9 +28,8 @@ class RequestStatus(IntEnum):
 class Request:
     """One request: `prompt_token_ids` are given, at most `max_tokens` output tokens follow.
 
-    It ends early at a token of `stop_token_ids`. `hash_block_size`, tokens, is the block size where full blocks are to
-    be hashed, and None where prefix caching is off; then there is no hash work. `do_remote_prefill` says that a remote
-    side can send KV of the prompt. `ValueError` for an empty prompt or no output token to come.
+    It ends early at a token of `stop_token_ids`. `do_remote_prefill` says that a remote side can send KV of the prompt.
+    `ValueError` for an empty prompt or no output token to come.
     """
 
     __slots__ = (
@@ -61,7 +60,6 @@ class Request:
         max_tokens: int,
         *,
         stop_token_ids: Iterable[int] = (),
-        hash_block_size: int | None = None,
         do_remote_prefill: bool = False,
     ) -> None:
         if not prompt_token_ids or max_tokens < 1:
@@ -71,7 +69,6 @@ class Request:
         self.prompt_token_ids = tuple(prompt_token_ids)
         self.max_tokens = max_tokens
         self.stop_token_ids = frozenset(stop_token_ids)
-        self.hash_block_size = hash_block_size
         self.do_remote_prefill = do_remote_prefill
         self.status = RequestStatus.WAITING
         self.num_prompt_tokens = len(self.prompt_token_ids)
@@ -90,8 +87,14 @@ class Request:
         self.num_in_flight_tokens = 0
         # Sequence number of the last step that named it; 0: none did.
         self.last_sched_seq = 0
-        # One hash a full block of known tokens, each chained to the one before.
+        # One hash a full block of known tokens, each chained to the one before; None tokens a block: nothing is hashed.
+        self.hash_block_size: int | None = None
         self.block_hashes: list[BlockHash] = []
+
+    def hash_blocks(self, hash_block_size: int | None) -> None:
+        """Hash blocks of so many tokens from now on, those that are full already at once; None: no hash work."""
+        self.hash_block_size = hash_block_size
+        self.block_hashes = []
         self.update_block_hashes()
 
     def append_output_token_ids(self, token_ids: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .config import EngineConfig
 from .errors import DoubleFree, ResetWhileHeld, UnknownCompletion
@@ -14,7 +14,7 @@ from .output import EngineCoreOutput, ModelRunnerOutput, NewRequestData, Schedul
 from .request import Request, RequestStatus
 from .request_queue import FCFSRequestQueue
 
-FINISH_REASONS = {RequestStatus.FINISHED_STOPPED: "stop", RequestStatus.FINISHED_LENGTH: "length"}
+FINISH_REASONS = {RequestStatus.FINISHED_STOPPED: "stop", RequestStatus.FINISHED_LENGTH_CAPPED: "length"}
 
 
 class Scheduler:
@@ -68,9 +68,10 @@ class Scheduler:
         self.preempted_req_ids: list[str] = []
 
     def add_request(self, request: Request) -> None:
-        """Take a new request in; `ValueError` if its id is in use."""
+        """Take a new request in, and hash its full blocks where prefixes are cached; `ValueError` if its id is in use."""
         if request.request_id in self.requests:
             raise ValueError(f"request id {request.request_id} is in use")  # beyond the spec: a client's mistake
+        request.hash_blocks(self.config.block_size if self.config.enable_prefix_caching else None)
         self.requests[request.request_id] = request
         self.waiting.add_request(request)
 
@@ -87,7 +88,7 @@ class Scheduler:
         budget = self._schedule_running(output)
         preempted = len(self.running) < num_running
         if self._mechanisms.preempt_skips_ended == "no":
-            self.running = [request for request in self.running if not request.status.is_finished]
+            self._remove_ended_from_running()
         if not preempted and (self.waiting or self.kv_holding_waiting):
             budget = self._schedule_waiting(self.kv_holding_waiting, output, budget)
             self._schedule_waiting(self.waiting, output, budget)
@@ -173,9 +174,10 @@ class Scheduler:
         """Admit requests of one queue while budget, seats and blocks last; returns what is left of the budget.
 
         Those that cannot go on yet keep their places, or are put with the skipped ones; a request that does not fit ends
-        the scan, of later queues too (0 is returned).
+        the scan, of later queues too (0 is returned). The reservation for admitted requests is summed once a scan.
         """
         passed: list[Request] = []
+        reserved_blocks = self._inflight_prefill_reserved_blocks()
         keeps_place = queue is self.kv_holding_waiting or self._mechanisms.waiting_queues == "holding"
         while budget > 0 and len(self.running) < self.config.max_num_seqs and queue:
             request = queue.peek_request()
@@ -188,11 +190,13 @@ class Scheduler:
                 else:
                     self.kv_holding_waiting.add_request(request)
                 continue
-            num_new_tokens = self._try_to_admit(request, queue, output, budget)
+            reserved_before = self._reserved_blocks(request)
+            num_new_tokens = self._try_to_admit(request, queue, output, budget, reserved_blocks)
             if num_new_tokens is None:
                 budget = 0
             else:
                 budget -= num_new_tokens
+                reserved_blocks += self._reserved_blocks(request) - reserved_before
         queue.prepend_requests(passed)
         return budget
 
@@ -203,8 +207,13 @@ class Scheduler:
         drains = request.num_stale_outputs > 0 and not request.drops_stale_outputs
         return drains and self._mechanisms.stale_output == "marked"
 
-    def _try_to_admit(self, request: Request, queue: FCFSRequestQueue, output: SchedulerOutput, budget: int) -> int | None:
-        """Admit the first request of a queue, or start its load; returns the tokens it was given, None if it does not fit."""
+    def _try_to_admit(
+        self, request: Request, queue: FCFSRequestQueue, output: SchedulerOutput, budget: int, reserved_blocks: int
+    ) -> int | None:
+        """Admit the first request of a queue, or start its load; returns the tokens it was given, None if it does not fit.
+
+        A load does not get the last `reserved_blocks` free blocks.
+        """
         hits: KVCacheBlocks | None = None
         num_hit_tokens = num_external_tokens = 0
         if request.num_computed_tokens == 0:
@@ -222,7 +231,7 @@ class Scheduler:
             num_external_computed_tokens=num_external_tokens,
             delay_cache_blocks=loads,
             full_sequence_must_fit=self.config.scheduler_reserve_full_isl,
-            reserved_blocks=self._inflight_prefill_reserved_blocks() if loads else 0,
+            reserved_blocks=reserved_blocks if loads else 0,
             watermark=self.config.watermark if self.running else 0,
         )
         if new_blocks is None:
@@ -239,9 +248,13 @@ class Scheduler:
 
     def _inflight_prefill_reserved_blocks(self) -> int:
         """Blocks that admitted requests still lack for their known tokens; a load must not take them (#44560)."""
-        if self._mechanisms.admission_reservation == "off":
+        return sum(map(self._reserved_blocks, self.inflight_prefills.values()))
+
+    def _reserved_blocks(self, request: Request) -> int:
+        """What one request adds to that."""
+        if self._mechanisms.admission_reservation == "off" or request.request_id not in self.inflight_prefills:
             return 0
-        return sum(map(self.kv_cache_manager.num_missing_blocks, self.inflight_prefills.values()))
+        return self.kv_cache_manager.num_missing_blocks(request)
 
     def _wait_for_remote_kv(self, request: Request) -> None:
         """The request's blocks are the target of a load; it waits outside the running list, safe from preemption."""
@@ -312,6 +325,7 @@ class Scheduler:
             self.processed_step_seq += 1
             self._drain_deferred_frees()
         outputs: list[EngineCoreOutput] = []
+        running_ended = False
         for request_id, num_tokens in step.num_scheduled_tokens.items():
             request = self.requests.get(request_id)
             if request is None:
@@ -320,9 +334,17 @@ class Scheduler:
             request.num_in_flight_tokens -= num_tokens
             token_ids = self._take_output(request, result.sampled_token_ids.get(request_id, ()))
             if token_ids:
+                was_running = request.status is RequestStatus.RUNNING
                 self._finish_if_done(request)
+                running_ended |= was_running and request.status.is_finished
                 outputs.append(EngineCoreOutput(request_id, token_ids, FINISH_REASONS.get(request.status)))
+        if running_ended and self._mechanisms.preempt_skips_ended == "yes":
+            self._remove_ended_from_running()
         return outputs
+
+    def _remove_ended_from_running(self) -> None:
+        """Take all that have ended off the running list, in one pass."""
+        self.running = [request for request in self.running if not request.status.is_finished]
 
     def _take_output(self, request: Request, sampled: Sequence[int]) -> list[int]:
         """Settle what is late of a request's output, and add its tokens, unless they are dropped; returns those added."""
@@ -348,19 +370,17 @@ class Scheduler:
         if request.output_token_ids[-1] in request.stop_token_ids:
             status = RequestStatus.FINISHED_STOPPED
         elif len(request.output_token_ids) >= request.max_tokens:
-            status = RequestStatus.FINISHED_LENGTH
+            status = RequestStatus.FINISHED_LENGTH_CAPPED
         else:
             return
-        if request.status is not RequestStatus.RUNNING or self._mechanisms.preempt_skips_ended == "yes":
-            self._remove_from_lists(request)
+        if request.status is not RequestStatus.RUNNING:
+            self._remove_from_waiting(request)
         request.status = status
         self._free_request_blocks(request, self._mechanisms.finish_free)
         self._forget(request)
 
-    def _remove_from_lists(self, request: Request) -> None:
-        if request.status is RequestStatus.RUNNING:
-            self.running.remove(request)
-        elif request in self.waiting:
+    def _remove_from_waiting(self, request: Request) -> None:
+        if request in self.waiting:
             self.waiting.remove_request(request)
         else:
             self.kv_holding_waiting.remove_request(request)
@@ -390,23 +410,33 @@ class Scheduler:
 
     # Aborts, transfers, the reset of the prefix cache.
 
-    def finish_requests(self, request_id: str) -> bool:
-        """Abort a request, whatever it is doing; False if there is none, or it has ended.
+    def finish_requests(self, request_ids: str | Iterable[str], finished_status: RequestStatus) -> list[str]:
+        """End requests from outside, whatever they are doing; returns the ids of those that had not ended and are known.
 
         Output still in flight is ignored. Blocks that a load still writes are held until it is reported complete.
         """
-        request = self.requests.get(request_id)
-        if request is None or request.status.is_finished:
-            return False
-        self._remove_from_lists(request)
-        held = request.status is RequestStatus.WAITING_FOR_REMOTE_KVS and self._holds_aborted_load(request_id)
-        request.status = RequestStatus.FINISHED_ABORTED
+        assert finished_status.is_finished
+        ids = (request_ids,) if isinstance(request_ids, str) else request_ids
+        known = {request_id: self.requests[request_id] for request_id in ids if request_id in self.requests}
+        ending = [request for request in known.values() if not request.status.is_finished]
+        running = {request.request_id for request in ending if request.status is RequestStatus.RUNNING}
+        if running:
+            self.running = [request for request in self.running if request.request_id not in running]
+        for request in ending:
+            if request.status is not RequestStatus.RUNNING:
+                self._remove_from_waiting(request)
+            self._finish(request, finished_status)
+        return [request.request_id for request in ending]
+
+    def _finish(self, request: Request, finished_status: RequestStatus) -> None:
+        """End a request that is on no list any more."""
+        held = request.status is RequestStatus.WAITING_FOR_REMOTE_KVS and self._holds_aborted_load(request.request_id)
+        request.status = finished_status
         if held:
-            self.inflight_prefills.pop(request_id, None)
+            self.inflight_prefills.pop(request.request_id, None)
         else:
             self._free_request_blocks(request, self._mechanisms.abort_free)
             self._forget(request)
-        return True
 
     def _holds_aborted_load(self, request_id: str) -> bool:
         """Whether the blocks of an aborted load wait for its report; one that came already will not come again (#32255)."""
@@ -418,12 +448,17 @@ class Scheduler:
         return False
 
     def update_from_kv_xfer_finished(self, request_id: str) -> None:
-        """A load is complete, as a worker reports with some step's output; `UnknownCompletion` if nobody waits for it."""
+        """A load is complete, as a worker reports with some step's output; `UnknownCompletion` if nobody waits for it.
+
+        Who waits is the request itself, or its blocks alone, if it ended before; they are freed.
+        """
         request = self.requests.get(request_id)
         if request is None:
             raise UnknownCompletion(f"a load of the unknown request {request_id} is complete")
         if request.status is RequestStatus.WAITING_FOR_REMOTE_KVS:
             self.finished_recving_kv_req_ids.add(request_id)
+        elif not request.status.is_finished:  # beyond the spec: no load is reported twice, and no id is used by two
+            raise UnknownCompletion(f"a load is complete of request {request_id}, which does not wait for one")
         else:
             self._free_request_blocks(request, self._mechanisms.abort_free)
             self._forget(request)

@@ -174,9 +174,17 @@ class SimulatedWorker:
             self._clear(block_ids)
         self.loads[load.request_id] = Load(load)
 
-    def loads_in_flight(self) -> list[str]:
+    def loads_in_flight(self) -> list[str]:  # beyond the spec: for a loop that drives the engine
         """The requests whose load has been started and not landed, in the order of their starts."""
         return [request_id for request_id, load in self.loads.items() if not load.landed]
+
+    def has_load(self, request_id: str) -> bool:
+        """Whether a load of the request has been started and not acknowledged, landed or not."""
+        return request_id in self.loads
+
+    def has_landed(self, request_id: str) -> bool:
+        """Whether such a load has landed."""
+        return request_id in self.loads and self.loads[request_id].landed
 
     def land(self, request_id: str) -> None:
         """Write a load's slots, whoever has its blocks by now; `KeyError` unless it is in flight."""
@@ -204,6 +212,10 @@ class SimulatedWorker:
                 if row.request_id == request_id and not step.ran:
                     row.dropped = True
 
+    def has_step(self) -> bool:
+        """Whether some step did not run yet."""
+        return bool(self.steps) and not self.steps[-1].ran
+
     def run_step(self) -> None:
         """Write the slots of the oldest step that did not run yet; `IndexError` if there is none."""
         step = next((step for step in self.steps if not step.ran), None)
@@ -224,16 +236,6 @@ class SimulatedWorker:
             raise IndexError("no output is ready")  # beyond the spec: a caller's mistake
         rows = self.steps.popleft().rows
         return ModelRunnerOutput({row.request_id: [self.sampler(row.request_id)] for row in rows if row.samples})
-
-    def wrong_positions(self, row: Row) -> list[int]:  # beyond the spec: for who looks on
-        """The positions up to a row's end whose slot, in any group, does not hold what the row's request needs there."""
-        size = self.block_size
-        return [
-            position
-            for position in range(row.end)
-            for tag in (row.state.tag(row.request_id, position),)
-            if any(self.slots[table[position // size] * size + position % size] != tag for table in row.tables)
-        ]
 
     def _write(self, row: Row) -> None:
         size = self.block_size

@@ -35,6 +35,14 @@ class Worker(Protocol):
         """The requests whose load has been started and not landed, in the order of their starts."""
         ...
 
+    def has_load(self, request_id: str) -> bool:
+        """Whether a load of the request has been started and not acknowledged, landed or not."""
+        ...
+
+    def has_landed(self, request_id: str) -> bool:
+        """Whether such a load has landed."""
+        ...
+
     def land(self, request_id: str) -> None:
         """Let all bytes of a load arrive; `KeyError` unless it is in flight."""
         ...
@@ -45,6 +53,10 @@ class Worker(Protocol):
 
     def drop_rows(self, request_id: str) -> None:
         """Leave out an ended request's tokens in steps that did not run yet (only under the mechanism `ended_rows`)."""
+        ...
+
+    def has_step(self) -> bool:
+        """Whether some step did not run yet."""
         ...
 
     def run_step(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bounds import BLOCK_SIZE, BLOCKS, CACHING, OWN
+from .bounds import BLOCK_SIZE, BLOCKS, CACHING, OWN, REQUESTS
 from .pool import forget_hash
 
 
@@ -25,6 +25,20 @@ def expects(s, b, r, k):
     if CACHING == 1 and s.key[b] > 0:
         return stands_for(s, b, r, k)
     return k < len(s.table[r]) and s.table[r][k] == b
+
+
+def same_slots(s, b, r, k):
+    """How many leading slots of the request's k-th block are of a text that is to be in a block, in the same place."""
+    if stands_for(s, b, r, k):
+        return BLOCK_SIZE
+    return sum(1 for i in range(BLOCK_SIZE) if any(shares(s, b, r, k, i, q) for q in range(REQUESTS)))
+
+
+def shares(s, b, r, k, i, q):
+    """Whether slot i of both requests' k-th block is of one shared text, and the second has the block there."""
+    if s.group[q] == 0 or s.group[q] != s.group[r] or min(s.prompt[q], s.prompt[r]) <= k * BLOCK_SIZE + i:
+        return False
+    return (s.key_of[b] == q and s.key_at[b] == k) or (k < len(s.table[q]) and s.table[q][k] == b)
 
 
 def lookup(s, r, k):

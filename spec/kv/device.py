@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..lang import action, require
-from .bounds import BLOCK_SIZE, ENDED_ROWS, REQUESTS
-from .cache import expects
+from .bounds import BLOCK_SIZE, ENDED_ROWS
+from .cache import expects, same_slots
 from .pool import blocks_for, has_fence
 from .state import Status
 from .transfers import owned
@@ -64,18 +64,6 @@ def write_slots(s, now, r, at):
                 s.good[b] = min(s.good[b], max(low, same))
             if has_fence() and owned(s, b):
                 s.foreign = True
-
-
-def same_slots(s, b, r, k):
-    """How many leading slots of the request's k-th block are of a text that a request has in a block, in the same place."""
-    return sum(1 for i in range(BLOCK_SIZE) if any(shares(s, b, r, k, i, q) for q in range(REQUESTS)))
-
-
-def shares(s, b, r, k, i, q):
-    """Whether slot i of both requests' k-th block is of one shared text, and the second has the block there."""
-    if s.group[q] == 0 or s.group[q] != s.group[r] or min(s.prompt[q], s.prompt[r]) <= k * BLOCK_SIZE + i:
-        return False
-    return s.key_of[b] == q or (k < len(s.table[q]) and s.table[q][k] == b)
 
 
 def reads_junk(s, now, r, at):

@@ -110,7 +110,7 @@ def leave_listed(s, r):
 
 
 def end(s, r, first):
-    """Nothing of an ended request is left but what steps in flight may still need: its text, for what they write."""
+    """Nothing of an ended request is left but what steps and transfers may still need: its text, for what they write."""
     s.status[r] = Status.ENDED
     s.remote[r] = False
     s.known[r] = 0
@@ -125,8 +125,8 @@ def end(s, r, first):
 
 
 def forget_text(s, r):
-    """The last step that named an ended request is processed."""
-    if s.status[r] == Status.ENDED:
+    """The last step that named an ended request is processed, and no transfer of it still writes."""
+    if s.status[r] == Status.ENDED and (CACHING == 0 or len(s.orphan[r]) == 0):
         s.prompt[r] = 0
         s.group[r] = 0
 

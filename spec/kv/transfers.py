@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..lang import action, require
-from .bounds import ABORT_FREE, BLOCK_SIZE, LOADS, REQUESTS
-from .output import end
-from .pool import release
+from .bounds import ABORT_FREE, BLOCK_SIZE, LOADS, REMOTE, REQUESTS
+from .cache import same_slots
+from .output import end, forget_text
+from .pool import blocks_for, in_flight, release
 from .state import Error, Job, Status
 
 
@@ -19,11 +20,18 @@ def land(s, r: REQUESTS):
             b = s.table[r][k]
             if s.key[b] == 0:
                 s.good[b] = min(BLOCK_SIZE, s.computed[r] - k * BLOCK_SIZE)
-    for b in s.orphan[r]:
-        s.good[b] = 0
+    end = min(s.prompt[r], REMOTE)
+    first = blocks_for(end) - len(s.orphan[r])
+    for i in range(len(s.orphan[r])):
+        b = s.orphan[r][i]
+        same = same_slots(s, b, r, first + i)
+        if min(BLOCK_SIZE, end - (first + i) * BLOCK_SIZE) > same:
+            s.good[b] = min(s.good[b], same)
         if owned(s, b):
             s.foreign = True
     s.orphan[r].clear()
+    if in_flight(s, r, 0, len(s.flight)) == 0:
+        forget_text(s, r)
 
 
 def owned(s, b):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fencepost.checker.cli.main import main
@@ -210,3 +211,53 @@ def test_a_log_of_the_reference_implementation(log: Path, capsys: pytest.Capture
     log.write_text("\n".join(kept))
     assert main([*against, "vllm-0.33"]) == 1
     assert main([*against, "vllm-0.33", "--unlogged", "land", "--unlogged", "run_step"]) == 0
+
+
+CACHING = "requests=4,blocks=6,block-size=2,prompt-tokens=4,enable-prefix-caching=1,prefix-groups=1"
+DRAWN = ("conform", "--target", "reference", "--random", "3k", "--quiet", "--profile", "vllm-0.33", "--bounds", CACHING)
+
+
+def test_a_log_with_shared_prompts(log: Path) -> None:
+    assert main([*DRAWN, "--log", str(log)]) == 0
+    content = [json.loads(line)["after"].get("content") for line in log.read_text().splitlines()]
+    assert len(content) == 2000
+    assert any(isinstance(blocks, dict) for blocks in content), "some count is only said to be enough, and left out"
+    assert main(["validate", str(log), "--spec", "kv", "-q", "--profile", "vllm-0.33", "--bounds", CACHING]) == 0
+
+
+def test_an_error_leaves_no_part_of_a_log(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fencepost.checker.conform import log as module
+
+    whole, lines = module.log_line, iter(range(5))
+
+    def fails(*given: Any) -> str:
+        if next(lines, None) is None:
+            raise RuntimeError("no more")
+        return whole(*given)
+
+    monkeypatch.setattr(module, "log_line", fails)
+    log.write_text("from before")
+    assert main([*DRAWN, "--log", str(log)]) == 4
+    assert [path.name for path in log.parent.iterdir()] == [log.name]
+    assert log.read_text() == "from before"
+
+
+def test_a_log_goes_to_a_pipe_as_it_is_written(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (tmp_path / "read").open("w+") as read:
+        with subprocess.Popen(["cat", str(pipe)], stdout=read) as reader:
+            assert main([*DRAWN, "--log", str(pipe)]) == 0
+            assert reader.wait(timeout=60) == 0
+        assert len((tmp_path / "read").read_text().splitlines()) == 2000
+    assert pipe.is_fifo()
+
+
+def test_a_misspelt_name_is_an_error_with_its_line(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    submit = '{"event": "submit", "arguments": {"r": "A"}, "after": {"requests": {"A": {"%s": null}}}}\n'
+    log.write_text(submit % "statsu")
+    assert main(["validate", str(log), "--spec", "kv", "--bounds", "requests=2,blocks=3"]) == 2
+    told = "1: after.requests[A]: 'statsu' is in no state up to the end of the log, so it says nothing; did you mean 'status'?"
+    assert capsys.readouterr().err == f"error: {log}:{told}\n"
+    log.write_text(submit % "status")
+    assert main(["validate", str(log), "--spec", "kv", "--bounds", "requests=2,blocks=3"]) == 1

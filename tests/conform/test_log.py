@@ -13,7 +13,7 @@ from fencepost.checker.conform.validate import validate
 from fencepost.checker.result import Verdict
 from fencepost.spec.lang import BoundSpec, SpecError, load_file, load_module
 from fencepost.spec.lang.layout import decode
-from fencepost.traces.driver import ANYTHING
+from fencepost.traces.driver import ANYTHING, UpTo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +97,9 @@ def test_lines_are_read_with_their_numbers(tmp_path: Path) -> None:
         ('{"event": "borrow", "after": {"writing": 0}}', "2: after.writing: 0 is not a list"),
         ('{"event": "borrow", "after": {"writing": [0, "0"]}}', '2: after.writing: [0, "0"] names a member twice'),
         ('{"event": "borrow", "after": {"writing": [0.5]}}', "2: after.writing: 0.5 is no member of blocks"),
+        ('{"event": "borrow", "after": {"free": ["A"]}}', '2: after.free[0]: "A" is no member of blocks (0 to 1)'),
+        ('{"event": "borrow", "after": {"free": {"B": 0}}}', '2: after.free: "B" is no position (0 to 1)'),
+        ('{"event": "land", "arguments": {"b": "A"}}', '2: land, argument b: "A" is no member of blocks (0 to 1)'),
         ('{"start": 1}', "2: start: 1 is not an object"),
         ("[" * 100_000, "2: nested too deeply"),
         ('{"a": ' * 100_000, "2: nested too deeply"),
@@ -212,4 +215,5 @@ def test_members_are_written_as_labels_and_what_is_not_said_is_left_out() -> Non
         "arguments": {"r": "C"},
         "after": {"status": {"A": "IDLE", "C": "IDLE"}, "free": [1], "writing": [0, 1]},
     }
+    assert json.loads(log_line(LENDING, borrow, (0,), {"held": UpTo(1), "free": [UpTo(2), 1]}))["after"] == {"free": {"1": 1}}
     assert json.loads(log_line(LENDING, borrow, (0,))) == {"event": "borrow", "arguments": {"r": "A"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,18 @@ class Busy(SpecDriver):
             raise
 
 
+class Loud(SpecDriver):
+    """Asking again is refused, but not without effect; the effect is shown."""
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        try:
+            super().take(action, arguments)
+        except Refused:
+            if action == "ask" and len(self.observe()["line"]) == 2:
+                self.state = next(after for _, _, after in self.bound.transitions(self.state))
+            raise
+
+
 class Crashing(SpecDriver):
     """Fails where a reader who is away gives a copy back while one is on the shelf."""
 
@@ -175,6 +188,7 @@ PLANTED: list[tuple[str, Make, Kind, str, str]] = [
     ("stopping", Stopping, Kind.STOPPED, "give_back", "the shelf broke"),
     ("tired", Tired, Kind.REFUSED, "ask", "closed for today"),
     ("busy", lambda bound: Busy(bound, QUIET), Kind.NOT_QUIET, "ask", "ask is disabled"),
+    ("loud", lambda bound: Loud(bound, QUIET), Kind.NOT_QUIET, "ask", "ask is disabled"),
     ("crashing", lambda bound: Crashing(bound, QUIET), Kind.NOT_QUIET, "give_back", "IndexError"),
 ]
 
@@ -186,7 +200,8 @@ def test_a_planted_difference_is_found_by_a_shortest_path(make: Make, kind: Kind
     assert found.verdict is Verdict.VIOLATED
     mismatch = found.mismatch
     assert mismatch is not None
-    assert (mismatch.kind, mismatch.event[0], mismatch.message) == (kind, action, message)
+    assert (mismatch.kind, mismatch.event[0]) == (kind, action)
+    assert re.sub(r" \(test_product.py:\d+\)$", "", mismatch.message) == message
     events = [(step.action, step.arguments) for step in mismatch.trace.steps]
     events += [mismatch.event] if kind is Kind.NOT_QUIET else []
     assert events[-1] == mismatch.event
@@ -304,7 +319,7 @@ def test_any_number_of_processes_finds_the_same(make: Make, monkeypatch: pytest.
 def test_errors_come_back_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fencepost.checker.conform.parallel.LEAST", 2)
     model = desk()
-    with pytest.raises(DriverUnstable, match=r"^a restored state has another digest than when it was saved: "):
+    with pytest.raises(DriverUnstable, match=r"^a restored state shows something else, or has another digest"):
         conform(model, Forgetful(model.bound), NO_LIMITS, workers=2)
 
 

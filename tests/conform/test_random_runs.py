@@ -222,7 +222,8 @@ def test_an_implementation_that_falls_over_stops_where_the_spec_goes_on() -> Non
     model = desk()
     found = compared(model, Fragile(model.bound)).mismatch
     assert found is not None
-    assert (found.kind, found.message) == (Kind.STOPPED, "ZeroDivisionError: no shelf")
+    assert found.kind is Kind.STOPPED
+    assert found.message.startswith("ZeroDivisionError: no shelf (test_random_runs.py:")
     assert [step.action for step in found.trace.steps] == ["ask", "lend"] * 3 or len(found.trace) == 6
 
 

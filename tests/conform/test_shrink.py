@@ -11,12 +11,12 @@ from fencepost.checker.conform.draw import Dice, Drawer
 from fencepost.checker.conform.follow import Discord, Instance, Walk, confirm
 from fencepost.checker.conform.observer import Observer
 from fencepost.checker.conform.product import conform
-from fencepost.checker.conform.result import Kind
+from fencepost.checker.conform.result import Difference, Kind
 from fencepost.checker.conform.shrink import Failing, shrink
 from fencepost.checker.explore.native.stepper import Stepper
 from fencepost.checker.model import Limits, Model
 from fencepost.spec.lang import Spec, load_file, load_module
-from fencepost.traces.driver import Driver, Refused, Stopped
+from fencepost.traces.driver import Driver, Observation, Refused, Stopped
 
 from .specdriver import NotCopyable, SpecDriver
 
@@ -145,10 +145,36 @@ def test_an_event_that_is_not_quiet_is_kept() -> None:
     path: list[Instance] = [(rules["shut"], (again % 2,)) for again in range(10)]
     for reader in (3, 1, 2):
         path += [(rules["ask"], (reader,)), (rules["lend"], ()), (rules["shut"], (0,)), (rules["shut"], (1,))]
-    long = Failing(tuple(path), (rules["ask"], (2,)), Discord(Kind.NOT_QUIET))
+    hidden = (Difference("digest.hidden", 3, 13),)
+    long = Failing(tuple(path), (rules["ask"], (2,)), Discord(Kind.NOT_QUIET, hidden))
     short = shortened(model, driver, long)
     assert names(short.path) == [("ask", (0,)), ("lend", ()), ("ask", (1,)), ("lend", ()), ("ask", (2,)), ("lend", ())]
     assert [one.path for one in short.found.differences] == ["digest.hidden"]
+
+
+class Twofold(SpecDriver):
+    """At a loan it shows a wrong line; after the desk was once shut a wrong shelf instead."""
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        super().take(action, arguments)
+        self.hidden = self.hidden or int(action == "shut")
+        self.lent = action == "lend"
+
+    def observe(self) -> Observation:
+        shown = dict(super().observe())
+        return shown | {"shelf" if self.hidden else "line": [9, 9]} if self.lent else shown
+
+    lent = False
+
+
+def test_a_difference_in_one_part_does_not_become_one_in_another() -> None:
+    model = Model.of(DESK, {"readers": 4, "copies": 3, "loans": 30})
+    driver, rules = Twofold(model.bound), {rule.name: rule for rule in model.bound.actions}
+    path = (*((rules["shut"], (again % 2,)) for again in range(4)), *((rules["ask"], (reader,)) for reader in (2, 3)))
+    long = Failing(path, (rules["lend"], ()), Discord(Kind.OBSERVATION, (Difference("shelf", [1, 2], [9, 9]),)))
+    short = shortened(model, driver, long)
+    assert [one.path for one in short.found.differences] == ["shelf"]
+    assert sorted(rule.name for rule, _ in short.events) == ["ask", "lend", "shut", "shut"]
 
 
 def test_a_run_that_does_not_fail_again_is_left_as_it_is() -> None:

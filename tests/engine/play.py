@@ -14,6 +14,17 @@ from fencepost.impl.engine.simulated_worker import Row, SimulatedWorker
 STOP = 999
 
 
+def wrong_positions(worker: SimulatedWorker, row: Row) -> list[int]:
+    """The positions up to a row's end whose slot, in any group, does not hold what the row's request needs there."""
+    size = worker.block_size
+    return [
+        position
+        for position in range(row.end)
+        for tag in (row.state.tag(row.request_id, position),)
+        if any(worker.slots[table[position // size] * size + position % size] != tag for table in row.tables)
+    ]
+
+
 class Play:
     """An engine of `blocks` usable blocks of one token; requests have prompts of their own unless told otherwise."""
 
@@ -42,8 +53,7 @@ class Play:
     def submit(self, name: str, prompt: int | list[int], max_tokens: int = 2, *, remote: bool = False) -> Play:
         """A request arrives, with this prompt, or one of its own of so many tokens."""
         tokens = [ord(name[0]) * 1000 + i for i in range(prompt)] if isinstance(prompt, int) else prompt
-        size = self.config.block_size if self.config.enable_prefix_caching else None
-        request = Request(name, tokens, max_tokens, stop_token_ids=[STOP], hash_block_size=size, do_remote_prefill=remote)
+        request = Request(name, tokens, max_tokens, stop_token_ids=[STOP], do_remote_prefill=remote)
         self.requests[name] = request
         self.engine.submit(request)
         return self

@@ -20,7 +20,9 @@ def manager(blocks: int = 8, *, caching: bool = True, groups: int = 1, **faults:
 
 def request(name: str, tokens: int, text: int = 0) -> Request:
     """A request with a prompt of so many tokens; prompts of the same text begin alike."""
-    return Request(name, range(1000 * text, 1000 * text + tokens), 99, hash_block_size=SIZE)
+    made = Request(name, range(1000 * text, 1000 * text + tokens), 99)
+    made.hash_blocks(SIZE)
+    return made
 
 
 def admit(of: KVCacheManager, r: Request, *, external: int = 0, new: int | None = None, **more: int) -> KVCacheBlocks | None:

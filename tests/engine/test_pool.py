@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from collections.abc import Callable
-
 import pytest
 from fencepost.impl.engine.block_pool import BlockPool
 from fencepost.impl.engine.config import EngineConfig, Mechanisms
@@ -126,29 +122,6 @@ def test_the_null_block_is_neither_counted_nor_freed() -> None:
     a_pool.free_blocks([a_pool.null_block, a_pool.null_block])
     assert a_pool.null_block.ref_cnt == 0
     assert queue(a_pool) == [1, 2]
-
-
-def unpickled(a_pool: BlockPool) -> BlockPool:
-    """The pool that a pickle of this one restores."""
-    return pickle.loads(pickle.dumps(a_pool))
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, unpickled])
-def test_a_copy_is_a_pool_of_its_own(copied: Callable[[BlockPool], BlockPool]) -> None:
-    """Of real size, with the queue out of order; blocks that table, cache and queue share are shared in the copy."""
-    a_pool = pool(5000)
-    table = a_pool.get_new_blocks(3)
-    a_pool.cache_full_blocks(table[:2], TEXTS[:2], 0)
-    a_pool.free_blocks(reversed(table))
-    before = queue(a_pool)
-    twin = copied(a_pool)
-    assert queue(twin) == before
-    assert twin.get_cached_block(TEXTS[1], 0) is twin.blocks[2]
-    assert twin.blocks[0] is twin.null_block
-    assert ids(twin.get_new_blocks(5000)) == before
-    assert twin.cached_block_hash_to_block == {}
-    assert queue(a_pool) == before
-    assert a_pool.get_cached_block(TEXTS[1], 0) is table[1]
 
 
 class PoolMachine(RuleBasedStateMachine):

@@ -83,17 +83,21 @@ def test_a_key_names_hash_and_group() -> None:
 @settings(max_examples=50, deadline=None)
 def test_hashes_grow_with_the_tokens(prompt: list[int], sizes: list[int]) -> None:
     """Tokens that come one by one, in pieces or all at once give the same hashes, across the prompt's end too."""
-    request = Request("a", prompt, 99, hash_block_size=3)
+    request = Request("a", prompt, 99)
+    request.hash_blocks(3)
     for size in sizes:
         request.append_output_token_ids(range(size))
     tokens = [*prompt, *request.output_token_ids]
     assert request.num_tokens == len(tokens)
     assert len(request.block_hashes) == len(tokens) // 3
-    assert request.block_hashes == Request("b", tokens, 1, hash_block_size=3).block_hashes
+    at_once = Request("b", tokens, 1)
+    at_once.hash_blocks(3)
+    assert request.block_hashes == at_once.block_hashes
 
 
 def test_without_caching_nothing_is_hashed() -> None:
     request = Request("a", [1, 2, 3], 4)
+    request.hash_blocks(None)
     request.append_output_token_ids([4])
     assert request.block_hashes == []
 

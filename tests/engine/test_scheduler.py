@@ -140,7 +140,7 @@ def test_a_victim_is_the_last_one_admitted_and_resumes_with_its_known_tokens() -
         play.schedule()
         play.finish_step()
     assert (play.status("B"), play.waiting, play.table("A")) == (RequestStatus.PREEMPTED, ["B"], [1, 2, 5])
-    while play.status("A") is not RequestStatus.FINISHED_LENGTH:
+    while play.status("A") is not RequestStatus.FINISHED_LENGTH_CAPPED:
         play.schedule()
         play.finish_step()
     step = play.schedule()

@@ -6,7 +6,7 @@ import pytest
 from fencepost.impl.engine.output import CachedRequestData, LoadSpec, NewRequestData, SchedulerOutput
 from fencepost.impl.engine.simulated_worker import SimulatedWorker, Tag, prefix_tags
 
-from .play import Play
+from .play import Play, wrong_positions
 
 
 def worker(blocks: int = 4, block_size: int = 2) -> SimulatedWorker:
@@ -197,7 +197,7 @@ def race(finish_free: str) -> list[int]:
     play.schedule()
     (row,) = play.run()
     assert row.request_id == "B"
-    return play.worker.wrong_positions(row)
+    return wrong_positions(play.worker, row)
 
 
 def test_the_race_of_0_23_overwrites_a_load_and_the_fence_prevents_it() -> None:
@@ -212,7 +212,7 @@ def test_a_hit_is_read_as_it_was_written_by_another_request() -> None:
     play.schedule()
     assert play.table("B")[:2] == play.table("A")[:2]
     for _ in range(2):
-        assert [play.worker.wrong_positions(row) for row in play.run()] == [[]]
+        assert [wrong_positions(play.worker, row) for row in play.run()] == [[]]
 
 
 def test_dropped_rows_leave_a_hit_without_content() -> None:
@@ -223,7 +223,7 @@ def test_dropped_rows_leave_a_hit_without_content() -> None:
         play.engine.abort("A")
         play.schedule()
         play.run()
-        assert [play.worker.wrong_positions(row) for row in play.run()] == [wrong]
+        assert [wrong_positions(play.worker, row) for row in play.run()] == [wrong]
 
 
 def test_rows_of_a_request_that_ended_by_itself_can_be_dropped_too() -> None:
@@ -234,5 +234,5 @@ def test_rows_of_a_request_that_ended_by_itself_can_be_dropped_too() -> None:
         (late_a, late_b) = play.worker.steps[1].rows
         play.finish_step("A")
         play.run()
-        assert (play.worker.wrong_positions(late_a) == []) == written
-        assert play.worker.wrong_positions(late_b) == []
+        assert (wrong_positions(play.worker, late_a) == []) == written
+        assert wrong_positions(play.worker, late_b) == []
