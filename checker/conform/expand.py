@@ -49,22 +49,24 @@ class Node(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """Where a compared transition leads: both halves of the product state, packed.
-
-    `fresh` has the concrete state and the saved driver, where the product state was not known.
-    """
+    """A product state that was not known: the event that leads there, both its halves packed, and what a node needs."""
 
     event: Event
     canonical: bytes
     digest: bytes
     stopped: bool
-    fresh: tuple[State, Any] | None
+    state: State
+    saved: Any
 
 
 class Visit(NamedTuple):
-    """What came of expanding a product state: up to the first difference, if there is one."""
+    """What came of expanding a product state: up to the first difference, if there is one.
 
-    arrivals: list[Arrival]
+    `taken` has the number of the action of each compared transition.
+    """
+
+    fresh: list[Arrival]
+    taken: list[int]
     refusals: int
     differs: tuple[Event, Discord] | None
 
@@ -89,7 +91,8 @@ class Expander:
         if node.stopped:
             return self._visit_stopped(node, known)
         driver, restore, saved = self.driver, self.driver.restore, node.saved
-        arrivals: list[Arrival] = []
+        fresh: list[Arrival] = []
+        taken: list[int] = []
         successors = self.steps.successors(node.state)
         enabled = {(rule.number, args) for rule, args, _ in successors} if self._quiet else ()
         tried = [event for event in self._quiet if event not in enabled]
@@ -100,28 +103,32 @@ class Expander:
             event = rule.number, args
             stopped, discord = take(driver, *self.decoded(event), self.observer.expected(after))
             if discord is not None:
-                return Visit(arrivals, 0, (event, discord))
-            arrivals.append(self._arrival(event, after, stopped, known))
-        return Visit(arrivals, len(tried), self._disturbance(node, tried))
+                return Visit(fresh, taken, 0, (event, discord))
+            taken.append(rule.number)
+            self._arrive(fresh, event, after, stopped, known)
+        return Visit(fresh, taken, len(tried), self._disturbance(node, tried))
 
     def _visit_stopped(self, node: Node, known: Known) -> Visit:
         """Where an implementation has stopped, the spec shows nothing new, whatever else it lets happen."""
-        arrivals: list[Arrival] = []
+        fresh: list[Arrival] = []
+        taken: list[int] = []
         last = self.observer.expected(node.state)
         for rule, args, after in self.steps.successors(node.state):
             event = rule.number, args
             discord = goes_on(self.observer.expected(after), last)
             if discord is not None:
-                return Visit(arrivals, 0, (event, discord))
-            arrivals.append(self._arrival(event, after, True, known))
-        return Visit(arrivals, 0, None)
+                return Visit(fresh, taken, 0, (event, discord))
+            taken.append(rule.number)
+            self._arrive(fresh, event, after, True, known)
+        return Visit(fresh, taken, 0, None)
 
-    def _arrival(self, event: Event, after: State, stopped: bool, known: Known) -> Arrival:
+    def _arrive(self, fresh: list[Arrival], event: Event, after: State, stopped: bool, known: Known) -> None:
+        """Note where a transition leads, unless that is known."""
         canonical, names = self.steps.canonical(after)
         packed = self._pack(*canonical)
         digest = STOPPED if stopped else fingerprint(self.driver.digest(names))
-        fresh = None if known(packed, digest) else (after, None if stopped else self.driver.save())
-        return Arrival(event, packed, digest, stopped, fresh)
+        if not known(packed, digest):
+            fresh.append(Arrival(event, packed, digest, stopped, after, None if stopped else self.driver.save()))
 
     def _disturbance(self, node: Node, tried: Sequence[Event]) -> tuple[Event, Discord] | None:
         """The first of these events, which the spec has disabled, that is not quiet."""

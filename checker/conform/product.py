@@ -121,15 +121,15 @@ class Lockstep:
 
     def _add(self, node: Node, visit: Visit, following: list[Node]) -> None:
         """Count a visit, and number the product states that it was the first to meet."""
-        for event, canonical, digest, stopped, fresh in visit.arrivals:
+        for event, canonical, digest, stopped, state, saved in visit.fresh:
             number = self.graph.add(canonical, digest, node.number, event)
             if number is not None:
-                assert fresh is not None, "an unknown product state comes with what brings the driver back to it"
-                following.append(Node(number, fresh[0], digest, fresh[1], stopped))
-            if node.stopped:
-                self.after_stop += 1
-            else:
-                self.taken[event[0]] += 1
+                following.append(Node(number, state, digest, saved, stopped))
+        if node.stopped:
+            self.after_stop += len(visit.taken)
+        else:
+            for action in visit.taken:
+                self.taken[action] += 1
         self.refusals += visit.refusals
 
     def _confirm(self, node: Node, event: Event, discord: Discord) -> Mismatch:
