@@ -181,7 +181,7 @@ not_a_class = 7
         ("Unmade", r"my_driver\.py:6: Unmade\(values\) failed: KeyError: 'blocks-of-mine'"),
         ("Half", r"Half is no Driver, it lacks quiet, observe, digest \("),
         ("Untitled", r"Untitled\.title is not a text but 3"),
-        ("Loud", r"Loud\.quiet is not a frozenset of names of actions but \{'borrow'\}"),
+        ("Loud", r"Loud\.quiet is \{'borrow'\}; it has to be a frozenset of names of actions"),
         ("Strange", r"lend"),
         ("NoDigest", r"my_driver\.py:25: AttributeError: 'Pool' object has no attribute 'colour'"),
         ("Opaque", r"a digest is nested tuples of plain values"),
