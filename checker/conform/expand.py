@@ -81,10 +81,10 @@ class Expander:
         self._decoded: dict[Event, tuple[str, tuple[Any, ...]]] = {}
         self._quiet = quiet_events(bound, driver.quiet)
 
-    def identify(self, state: State) -> tuple[bytes, bytes]:
+    def identify(self, state: State, *, stopped: bool = False) -> tuple[bytes, bytes]:
         """The product state that the driver is in while the spec is in `state`: equal for all relabellings of it."""
         canonical, names = self.steps.canonical(state)
-        return self._pack(*canonical), fingerprint(self.driver.digest(names))
+        return self._pack(*canonical), STOPPED if stopped else fingerprint(self.driver.digest(names))
 
     def visit(self, node: Node, known: Known) -> Visit:
         """Compare every transition out of a product state, then try the quiet events that the spec has disabled there."""
@@ -124,11 +124,9 @@ class Expander:
 
     def _arrive(self, fresh: list[Arrival], event: Event, after: State, stopped: bool, known: Known) -> None:
         """Note where a transition leads, unless that is known."""
-        canonical, names = self.steps.canonical(after)
-        packed = self._pack(*canonical)
-        digest = STOPPED if stopped else fingerprint(self.driver.digest(names))
-        if not known(packed, digest):
-            fresh.append(Arrival(event, packed, digest, stopped, after, None if stopped else self.driver.save()))
+        canonical, digest = self.identify(after, stopped=stopped)
+        if not known(canonical, digest):
+            fresh.append(Arrival(event, canonical, digest, stopped, after, None if stopped else self.driver.save()))
 
     def _disturbance(self, node: Node, tried: Sequence[Event]) -> tuple[Event, Discord] | None:
         """The first of these events, which the spec has disabled, that is not quiet."""
