@@ -116,6 +116,19 @@ class Copyable(Protocol):
         ...
 
 
+@runtime_checkable
+class Exhibits(Protocol):
+    """A driver that can show an implementation's own objects, for whoever reads what a trace does to it."""
+
+    def exhibit(self, blocks: Sequence[int], requests: Sequence[int]) -> list[tuple[str, str]]:
+        """What the implementation's own objects say of these blocks and requests of the spec, as (where, what stands there).
+
+        Everything that holds, may write or may read one of the blocks belongs to it, in the implementation's own numbers and
+        names, such as ("block_pool.blocks[3]", "block_id=3, ref_cnt=1").
+        """
+        ...
+
+
 class Handing:
     """A driver that hands everything on to another one; what is to be otherwise is overridden."""
 

@@ -27,6 +27,10 @@ class Revived:
     notes: tuple[str, ...]
 
 
+def _of_implementation(recorded: Recorded) -> bool:
+    return recorded.origin is not None and recorded.origin.engine == "implementation"
+
+
 def revive(bound: BoundSpec, recorded: Recorded) -> Revived:
     """Run a recorded trace on a spec; `TraceError` where it does not fit, `ReplayError` where it does not run."""
     if recorded.origin is None:
@@ -37,7 +41,8 @@ def revive(bound: BoundSpec, recorded: Recorded) -> Revived:
         try:
             follow(bound, given)
         except ReplayError as error:
-            raise ReplayError(f"{recorded.path}: {error}, though spec and bounds are the recorded ones") from None
+            why = "; it is a trace of an implementation that goes another way there" if _of_implementation(recorded) else ""
+            raise ReplayError(f"{recorded.path}: {error}, though spec and bounds are the recorded ones{why}") from None
         return Revived(given, _version_note(recorded))
     try:
         trace = rerun(bound, given)

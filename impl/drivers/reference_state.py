@@ -19,6 +19,8 @@ from ...traces.driver import Names
 from ..engine.kv_cache_utils import KVCacheBlock
 from ..engine.request import Request, RequestStatus
 from ..engine.simulated_worker import DeviceStep, Load, RequestState, Row
+from . import kv_digest
+from .kv_digest import members, worker_part, worker_tables
 
 if TYPE_CHECKING:
     from .reference import ReferenceDriver
@@ -29,13 +31,8 @@ LEFT_OUT = {
     "scheduler.finished_req_ids": "tells the worker whom to forget; ids are never used twice",
     "scheduler.preempted_req_ids": "tells the worker what it also learns as the request is resumed",
     "all but the blocks of aborted requests": "they only wait for their load",
-    "prompts of ended requests while caching is off": "no block can be expected to hold any of them",
-    "what loads that have landed wrote where": "it is in the slots",
-    "worker.requests of ended requests": "to be forgotten; rows of steps in flight keep what they need",
-    "worker tables of requests that are not running": "replaced as a whole when they run again",
-    "slots of blocks that nobody expects anything of": "they stand for nothing until written after the next hand-out",
-    "the order of requests, prefills and loads in dictionaries": "nothing goes by it but sums and look-ups",
-    "tokens and request ids": "said by the prompt's length and text, and by the request's name",
+    "the order of requests and prefills in dictionaries": "nothing goes by it but sums and look-ups",
+    **kv_digest.LEFT_OUT,
 }
 """Parts of the state that make no difference to anything that can happen later, and why."""
 
@@ -194,21 +191,12 @@ def digest(driver: ReferenceDriver, names: Names | None) -> Hashable:
     engine, scheduler = driver.engine, driver.engine.scheduler
     if engine.error is not None:
         return ()
-    requests, blocks = _members(driver, names)
+    requests, blocks = members(driver, names)
     return (
         scheduler.sched_step_seq - scheduler.processed_step_seq,
         tuple(sorted([_request(driver, requests, blocks, request) for request in scheduler.requests.values()])),
-        _slots(driver, blocks),
-        tuple([_step(driver, step) for step in driver.worker.steps]),
-        tuple(sorted([_load(driver, requests, blocks, load) for load in driver.worker.loads.values()])),
+        *worker_part(driver, requests, blocks),
     )
-
-
-def _members(driver: ReferenceDriver, names: Names | None) -> tuple[Sequence[int], Sequence[int]]:
-    """The names of requests by member, and of blocks by block id; the null block is none of the spec's members."""
-    given = names or {}
-    requests = given.get("requests", range(len(driver.current) and max(driver.current) + 1))
-    return requests, [-1, *given.get("blocks", range(driver.config.num_gpu_blocks - 1))]
 
 
 def _request(driver: ReferenceDriver, requests: Sequence[int], blocks: Sequence[int], request: Request) -> tuple[Any, ...]:
@@ -217,55 +205,12 @@ def _request(driver: ReferenceDriver, requests: Sequence[int], blocks: Sequence[
     last_sched_seq = max(0, request.last_sched_seq - driver.engine.scheduler.processed_step_seq)
     if request.status.is_finished:
         return requests[life.r], last_sched_seq
-    running = request.status is RequestStatus.RUNNING
-    state = driver.worker.requests[request.request_id] if running else None
     return (
         requests[life.r],
         last_sched_seq,
-        life.group,
         request.num_tokens,
         request.num_in_flight,
         request.num_in_flight_tokens,
         len(request.block_hashes),
-        () if state is None else tuple([tuple([blocks[i] for i in table]) for table in state.tables]),
+        worker_tables(driver, request.request_id, blocks) if request.status is RequestStatus.RUNNING else (),
     )
-
-
-def _slots(driver: ReferenceDriver, blocks: Sequence[int]) -> tuple[Any, ...]:
-    """The blocks of which the number shown does not say which slots are right.
-
-    In some a right slot stands behind a wrong one; of shared texts the number is only said to be enough.
-    """
-    contents = driver.contents
-    told: list[Any] = []
-    for block_id in {*contents.holders, *contents.prefixes}:
-        right = contents.right_slots(block_id)
-        if contents.shares_text(block_id) or True in right[contents.good_slots(block_id) :]:
-            told.append((blocks[block_id], right))
-    return tuple(sorted(told))
-
-
-def _step(driver: ReferenceDriver, step: DeviceStep) -> tuple[Any, ...]:
-    """Whether rows will be left out, and the prompts of those that have ended, where a block can be expected to hold them."""
-    alive = driver.engine.scheduler.requests
-    caching = driver.config.enable_prefix_caching
-    rows: list[Any] = []
-    for row in step.rows:
-        text: tuple[int, ...] = ()
-        if caching and row.request_id not in alive:
-            life = driver.lives[row.request_id]
-            text = life.prompt, life.group
-        rows.append((row.dropped and not step.ran, text))
-    return tuple(rows)
-
-
-def _load(driver: ReferenceDriver, requests: Sequence[int], blocks: Sequence[int], load: Load) -> tuple[Any, ...]:
-    """What a load will still write, and for one whose request has gone the text of that."""
-    spec = load.spec
-    life = driver.lives[spec.request_id]
-    if load.landed:
-        return (requests[life.r],)
-    gone = spec.request_id not in driver.engine.scheduler.requests
-    text = (life.prompt, life.group) if gone and driver.config.enable_prefix_caching else ()
-    targets = tuple([tuple([blocks[i] for i in ids]) for ids in spec.block_ids])
-    return requests[life.r], text, spec.start, spec.num_tokens, targets

@@ -123,6 +123,11 @@ class EngineConfig:
         """Whether frees are deferred: several steps in flight, and a role that loads (Scheduler.__init__, 0.25 on)."""
         return self.max_concurrent_batches > 1 and self.kv_role in ("kv_consumer", "kv_both")
 
+    @property
+    def requires_kv_delivery(self) -> bool:
+        """Whether late output is dropped since a hand-off would miss the preempted request's blocks (0.27 on, #48245)."""
+        return self.kv_role in ("kv_producer", "kv_both") and self.mechanisms.stale_output == "marked"
+
 
 LEAST: Mapping[str, int] = {
     "num_gpu_blocks": 2,

@@ -135,7 +135,7 @@ class Scheduler:
             if not self._can_preempt(victim):
                 return None
             self.running.pop()
-            self._preempt_request(victim)
+            self._preempt_request(victim, drops_output=self.config.requires_kv_delivery)
             if victim is request:
                 return None
 

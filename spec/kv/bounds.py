@@ -44,6 +44,10 @@ PIN_FIRST = Switch("pin-before-test", "no", "yes", doc="whether hits are pinned 
 COUNTS_HITS = Switch("capacity-counts-hits", "no", "yes", doc="whether hits in the free queue count as free")
 ENDED_ROWS = Switch("ended-rows", "written", "dropped", doc="tokens of a dispatched step whose request has ended")
 
+SENDS = ROLE.choose({"none": 0, "kv_consumer": 0, "kv_both": 1, "kv_producer": 1})
+HANDS_OFF = SENDS * STALE.choose({"marked": 1, "counted": 0})
+"""1 where late output of a preempted request is dropped: since 0.27 a producer's hand-off must not miss its blocks (#48245)."""
+
 LOADS = smaller(REMOTE, 1)
 """1 where remote loads exist: writes that nothing orders with the compute stream."""
 

@@ -56,7 +56,8 @@ from .witnesses import (
     a_token_is_known,
 )
 from .narrate import tell
-from .observe import observe
+from .observe import observe, state_of
+from .events import cache_events
 
 __all__ = [
     "BLOCKS",
@@ -78,6 +79,7 @@ __all__ = [
     "an_unwritten_block_is_hit",
     "block_in_flight_is_allocatable",
     "boot",
+    "cache_events",
     "completion_once",
     "counter_sound",
     "fence_sound",
@@ -104,6 +106,7 @@ __all__ = [
     "run_step",
     "schedule",
     "stale_output_safe",
+    "state_of",
     "submit",
     "table_consistency",
     "tell",

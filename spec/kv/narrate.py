@@ -141,7 +141,7 @@ _ERRORS = {
     "ALLOCATION": "The engine stops: it asks the pool for more blocks than are free.",
     "DOUBLE_FREE": "References that were given back already are given back again.",
     "COMPLETION": "The engine stops: a completion arrives for a request that it does not know.",
-    "RESET": "The engine stops: everybody was preempted, yet blocks are parked or held, and the reset raises.",
+    "RESET": "The reset raises, and its caller gets the error: everybody was preempted, yet blocks are parked or held.",
 }
 
 

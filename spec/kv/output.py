@@ -189,7 +189,8 @@ def reset_running(s):
         preempt(s, victim, True, len(s.flight))
     if RESET_PARKED == "refuse":
         require(len(s.free) == BLOCKS)
-    if len(s.free) < BLOCKS:
-        s.error = Error.RESET
-    else:
-        clear_cache(s)
+    if s.error == Error.NONE:
+        if len(s.free) < BLOCKS:
+            s.error = Error.RESET
+        else:
+            clear_cache(s)

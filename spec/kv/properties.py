@@ -313,7 +313,7 @@ def preemption_pays(s, t):
     return all(
         len(t.parked) == len(s.parked) or not any(b in t.parked for b in s.table[r])
         for r in range(REQUESTS)
-        if s.status[r] == Status.RUNNING and t.status[r] == Status.PREEMPTED and t.drop[r] == 0
+        if s.status[r] == Status.RUNNING and t.status[r] == Status.PREEMPTED and t.error == Error.NONE
     )
 
 

@@ -13,6 +13,7 @@ from .bounds import (
     EMPTY_STEPS,
     FULL_ISL,
     GROUPS,
+    HANDS_OFF,
     LOADS,
     MAX_SEQS,
     MAX_TOKENS,
@@ -112,7 +113,7 @@ def make_room(s, r, tokens):
         if not can_preempt(s, victim):
             return False
         s.running.pop_back()
-        preempt(s, victim, False, len(s.flight) - 1)
+        preempt(s, victim, HANDS_OFF == 1, len(s.flight) - 1)
         if victim == r:
             return False
     return False

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..lang import Array, Bool, Int, Maybe, Seq, SetOf, init, record, state
+from ..lang import Array, Bool, Int, Maybe, Seq, SetOf, init, larger, record, state
 from .bounds import (
     BLOCK_SIZE,
     BLOCKS,
     CACHING,
     ENTRIES,
     GROUPS,
+    HANDS_OFF,
     HOLDERS,
     MAX_TOKENS,
     NAMED,
@@ -108,7 +109,7 @@ class KV:
     prefilling: Array[REQUESTS, Bool]
     places: Array[REQUESTS, Int(0, STEPS)]
     stale: Array[REQUESTS, Int(0, STEPS)]
-    drop: Array[REQUESTS, Int(0, RESET_RUNNING)]
+    drop: Array[REQUESTS, Int(0, larger(HANDS_OFF, RESET_RUNNING))]
     table: Array[REQUESTS, Seq[BLOCKS, TABLE]]
     job: Array[REQUESTS, Job]
     orphan: Array[REQUESTS, Seq[BLOCKS, ORPHANED]]

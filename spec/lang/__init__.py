@@ -3,6 +3,7 @@
 from .bind import Arguments, BoundSpec, Property, Rule
 from .bounds import Bound, Index, Number, Switch, larger, smaller
 from .declare import (
+    abstraction,
     action,
     always,
     eventually,
@@ -13,6 +14,7 @@ from .declare import (
     leads_to,
     narrator,
     observed,
+    published,
     quiescent,
     reachable,
     require,
@@ -27,6 +29,7 @@ from .types import Array, Bool, Int, Maybe, Seq, SetOf, record
 __all__ = [
     "Arguments", "Array", "Bool", "Bound", "BoundSpec", "BoundsError", "FencepostSpecError", "Index", "Int",
     "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
-    "Switch", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent", "leads_to", "load_file",
-    "load_module", "narrator", "observed", "quiescent", "reachable", "record", "require", "smaller", "state", "step",
+    "Switch", "abstraction", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent",
+    "leads_to", "load_file", "load_module", "narrator", "observed", "published", "quiescent", "reachable", "record",
+    "require", "smaller", "state", "step",
 ]  # fmt: skip

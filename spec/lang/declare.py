@@ -145,6 +145,24 @@ def observed(function: Function) -> Function:
     return _declare(function, "observed", None)
 
 
+def abstraction(function: Function) -> Function:
+    """Declare the state that an observation stands for: plain Python, `(shown, values, before) -> dict`.
+
+    `shown` is what an implementation shows, in the words of the `@observed` function, as plain values (None where nothing is
+    promised); the result is a decoded state. `before` is the decoded state before the event that stopped the implementation,
+    else None: one that has stopped need not show the rest. Used to search implementations only, and outside the subset.
+    """
+    return _declare(function, "abstraction", None)
+
+
+def published(function: Function) -> Function:
+    """Declare what an implementation publishes of its runs: plain Python, `(values) -> Published`.
+
+    `Published` is a protocol in checker/conform/published.py; used to read recorded events only, and outside the subset.
+    """
+    return _declare(function, "published", None)
+
+
 def require(condition: Any) -> None:
     """The action is enabled only if the condition holds; nothing of it remains otherwise."""
     if not condition:

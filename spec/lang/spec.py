@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .elaborate import Elaborated
 
 MAX_SOURCE_BYTES = 4_000_000
-PLAIN_KINDS = ("narrator", "observed")
+PLAIN_KINDS = ("narrator", "observed", "abstraction", "published")
 """Declared functions that are ordinary Python: the rules of the language do not apply to them."""
 
 
@@ -73,6 +73,8 @@ class Spec:
     properties: tuple[Declared, ...]
     narrator: Callable[..., list[str]] | None
     observed: Callable[..., Mapping[str, Any]] | None
+    abstraction: Callable[..., Mapping[str, Any]] | None
+    published: Callable[[Mapping[str, int | str]], Any] | None
     sources: tuple[Path, ...]
     elaborated: Elaborated | None = None
 
@@ -197,6 +199,8 @@ def collect(module: ModuleType, name: str) -> Spec:
         properties=tuple(properties),
         narrator=plain.get("narrator"),
         observed=plain.get("observed"),
+        abstraction=plain.get("abstraction"),
+        published=plain.get("published"),
         sources=tuple(Path(str(m.__file__)) for m in spec_modules(module)),
     )
     return _elaborated(spec)

@@ -8,8 +8,8 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, cast
 
+from fencepost.impl.drivers.kv_names import Life
 from fencepost.impl.drivers.reference import ReferenceDriver
-from fencepost.impl.drivers.reference_names import Life
 from fencepost.impl.engine.simulated_worker import RequestState, Row
 
 CODE = (FunctionType, MethodType, BuiltinFunctionType, type)

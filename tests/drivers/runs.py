@@ -124,6 +124,7 @@ def renamed(shown: Observation, requests: Sequence[int], blocks: Sequence[int]) 
     return {
         **same,
         "requests": {requests[r]: request(value) for r, value in same["requests"].items()},
+        "texts": {requests[r]: text for r, text in same["texts"].items()},
         **{name: [requests[r] for r in same[name]] for name in ("waiting", "holding", "running")},
         "free": of(same["free"]),
         "refs": moved(same["refs"]),

@@ -18,16 +18,18 @@ from .runs import PROFILES, Values, bound_at, draw, driver_of, exact, take
 
 NOT_STATE = {
     "config": "never changes",
+    "block_size": "never changes",
+    "blocks": "never changes",
+    "caching": "never changes",
     "max_tokens": "never changes",
     "remote_tokens": "never changes",
     "own": "never changes",
     "has_fence": "never changes",
-    "_longest": "never changes",
-    "_shared_hashes": "never changes",
-    "_shared_tags": "never changes",
+    "shared_hashes": "never changes",
+    "shared_tags": "never changes",
     "lives": "who is or was called what: it only grows, and is asked only for those who are there",
     "_contents": "worked out of the state when it is asked for",
-    "_stops": "set by each event that uses it",
+    "stops": "set by each event that uses it",
 }
 """Attributes of a driver that are no part of its state, and why."""
 

@@ -1,15 +1,14 @@
-"""What the blocks of a reference engine stand for, and how far they hold it."""
+"""What the blocks of an engine stand for, and how far they hold it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..engine.kv_cache_utils import get_block_hash
 from ..engine.simulated_worker import Tag
 
 if TYPE_CHECKING:
-    from .reference import ReferenceDriver
-    from .reference_names import Life, Prefix
+    from .kv import KVDriver
+    from .kv_names import Life, Prefix
 
 
 class Contents:
@@ -19,29 +18,27 @@ class Contents:
     there is at most one). A slot is right if it holds what its block stands for: the text of its hash, else its holder's.
     """
 
-    def __init__(self, driver: ReferenceDriver) -> None:
+    def __init__(self, driver: KVDriver) -> None:
         self.driver = driver
-        self.holders: dict[int, tuple[str, int]] = {}
-        scheduler = driver.engine.scheduler
-        for manager in scheduler.kv_cache_manager.managers:
-            for request_id, table in manager.req_to_blocks.items():
-                if not scheduler.requests[request_id].status.is_finished:
-                    for k, block in enumerate(table):
-                        self.holders[block.block_id] = request_id, k
-        self.prefixes = self._prefixes() if driver.config.enable_prefix_caching else {}
+        live = driver.live()
+        self.holders = {
+            block_id: (request_id, k)
+            for request_id, table in driver.tables()
+            if request_id in live
+            for k, block_id in enumerate(table)
+        }
+        self.prefixes = self._prefixes() if driver.caching else {}
         self._right: dict[int, tuple[bool, ...]] = {}
 
     def _prefixes(self) -> dict[int, Prefix]:
         driver = self.driver
-        known = dict(driver.shared_hashes())
-        for request in driver.engine.scheduler.requests.values():
-            if not request.status.is_finished:
-                life = driver.lives[request.request_id]
-                for k, block_hash in enumerate(request.block_hashes):
-                    known[block_hash] = driver.prefix_of(life, k)
+        known = dict(driver.shared_hashes)
+        for request_id, hashes in driver.request_hashes():
+            life = driver.lives[request_id]
+            for k, block_hash in enumerate(hashes):
+                known[block_hash] = driver.prefix_of(life, k)
         gone: Prefix = (driver.own, None, 0)
-        blocks = driver.engine.scheduler.kv_cache_manager.block_pool.blocks
-        return {b.block_id: known.get(get_block_hash(b.block_hash), gone) for b in blocks if b.block_hash is not None}
+        return {block_id: known.get(block_hash, gone) for block_id, block_hash in driver.hashed_blocks()}
 
     def expected_of(self, request_id: str, k: int, block_id: int) -> bool:
         """Whether a block's content, as far as anybody wants it, is that of a request's k-th block."""
@@ -54,7 +51,7 @@ class Contents:
         """For each slot of a block whether it is right; empty where nobody expects anything of it."""
         found = self._right.get(block_id)
         if found is None:
-            first = block_id * self.driver.config.block_size
+            first = block_id * self.driver.block_size
             slots = self.driver.worker.slots
             found = tuple([slots[first + i] == tag for i, tag in enumerate(self._expected(block_id))])
             self._right[block_id] = found
@@ -75,18 +72,18 @@ class Contents:
 
     def _expected(self, block_id: int) -> list[Tag]:
         driver = self.driver
-        size = driver.config.block_size
+        size = driver.block_size
         prefix = self.prefixes.get(block_id)
         if prefix is not None:
             text, r, k = prefix
             if r is not None:
                 return self._tags(driver.lives[driver.current[r]], k)
-            return driver.shared_tags(text)[k * size : (k + 1) * size] if text < driver.own else []
+            return driver.shared_tags[text][k * size : (k + 1) * size] if text < driver.own else []
         holder = self.holders.get(block_id)
         return [] if holder is None else self._tags(driver.lives[holder[0]], holder[1])
 
     def _tags(self, life: Life, k: int) -> list[Tag]:
         """The tags of the tokens of a request's k-th block, as the simulated worker writes them."""
-        size = self.driver.config.block_size
-        prompt = self.driver.shared_tags(life.group) if life.group else life.tags
+        size = self.driver.block_size
+        prompt = self.driver.shared_tags[life.group] if life.group else life.tags
         return [prompt[p] if p < life.prompt else (life.id, p) for p in range(k * size, (k + 1) * size)]

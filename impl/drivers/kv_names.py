@@ -1,7 +1,8 @@
-"""Names of the KV spec for what the reference engine knows by ids, token values and hashes."""
+"""Names of the KV spec for what an engine knows by ids, token values and hashes."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
 
 from ..engine.simulated_worker import Tag, prefix_tags
@@ -10,12 +11,17 @@ STOP_TOKEN = 1
 _OUTPUTS_FROM = 1 << 19
 _SHARED = 1 << 60
 
+Hash = Hashable
+"""The hash of a full block, chained to the one before."""
 Prefix = tuple[int, int | None, int]
 """What a block's hash stands for: the text (one above the shared ones: a request's own), whose text it is, its place."""
 
 
 def by_position(prefix: Prefix) -> tuple[int, int, int]:
-    """The order in which prefixes are shown: place, text, request (none first)."""
+    """The order in which prefixes are shown: place, text, request (none first).
+
+    It has a twin in `spec/kv/observe.py`, on purpose: the drivers and the spec import nothing of each other.
+    """
     text, r, place = prefix
     return place, text, -1 if r is None else r
 
