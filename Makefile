@@ -1,9 +1,10 @@
-# make check   install, and run the main job on a real vLLM config
-# make test    install the test extra, and run the quick tests
-# make lint    formatting, lint, types, import rules
-# make format  let ruff repair what it can
-# make wheel   build a wheel and run every verb of it in an empty environment
-# make lock    write requirements/*.txt again from pyproject.toml
+# make check      install, and run the main job on a real vLLM config
+# make test       install the test extra, and run the quick tests
+# make test-vllm  install the vllm extra, fetch four vLLM releases, and run the tests that need them
+# make lint       formatting, lint, types, import rules
+# make format     let ruff repair what it can
+# make wheel      build a wheel and run every verb of it in an empty environment
+# make lock       write requirements/*.txt again from pyproject.toml
 #
 # Every path is relative: the checkout may lie in a directory with spaces in its name.
 
@@ -12,6 +13,9 @@ JOBS ?= auto
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input install -qq --no-deps --no-compile
+# Where pip finds torch without CUDA: the build on PyPI needs libraries that --no-deps leaves out.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+RELEASES := 0.23.0 0.25.0 0.27.0 0.33.0
 EXAMPLE := examples/decode-consumer.yaml
 
 # A checkout moved or copied together with its .venv is installed again: an editable install holds absolute paths.
@@ -19,7 +23,7 @@ ifneq ($(shell cat $(VENV)/.where 2>/dev/null),$(CURDIR))
 $(shell rm -f $(VENV)/.installed-*)
 endif
 
-.PHONY: help check test lint format wheel lock dev clean
+.PHONY: help check test test-vllm lint format wheel lock dev clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +45,11 @@ $(VENV)/.installed-dev: requirements/dev.txt $(VENV)/.installed-test
 	$(PIP) --requirement requirements/dev.txt
 	@touch $@
 
+$(VENV)/.installed-vllm: requirements/vllm.txt $(VENV)/.installed-test
+	$(PIP) --compile --retries 1 --extra-index-url $(TORCH_INDEX) "$$(grep '^torch==' requirements/vllm.txt)"
+	$(PIP) --compile --requirement requirements/vllm.txt
+	@touch $@
+
 # $(call expect,PROFILE,CODE): the check of the example at this profile must end with this exit code.
 define expect
 	@echo; echo "\$$ fencepost check $(EXAMPLE) --profile $(1)"
@@ -56,6 +65,10 @@ check: $(VENV)/.installed-run
 
 test: $(VENV)/.installed-test
 	$(PY) -m pytest -n $(JOBS)
+
+test-vllm: $(VENV)/.installed-vllm
+	$(VENV)/bin/fencepost vllm fetch $(RELEASES)
+	$(PY) -m pytest -n $(JOBS) -m vllm
 
 dev: $(VENV)/.installed-dev
 

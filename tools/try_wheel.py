@@ -29,6 +29,8 @@ RUNS: list[tuple[int, list[str]]] = [
     (0, ["conform", "--target", "reference", "--bounds", "requests=2", "--random", "2k", "--log", "run.jsonl"]),
     (0, ["validate", "run.jsonl", "--spec", "kv", "--bounds", "requests=2"]),
     (0, ["models"]),
+    (0, ["vllm", "list"]),
+    (2, ["vllm", "fetch", "0.33.0", "--wheel", "missing.whl"]),
     (0, ["doctor"]),
     (2, ["check", "missing.yaml"]),
 ]

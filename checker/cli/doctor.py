@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-OPTIONAL = ("vllm", "torch")
+OPTIONAL = ("coverage", "torch", "transformers", "vllm")
+"""Packages of extras, and vLLM itself, which is used in place where it is installed."""
 
 
 def doctor(json_: Annotated[bool, typer.Option("--json", help="Print everything as one JSON object.")] = False) -> None:
@@ -46,6 +47,7 @@ def collected() -> dict[str, Any]:
         "cores": cores(),
         "memory": _memory(),
         "cache": cache,
+        "vllm_releases": _releases(),
         "warnings": warnings,
         "problems": problems,
     }
@@ -114,6 +116,15 @@ def _cache() -> dict[str, Any]:
     }
 
 
+def _releases() -> dict[str, Any]:
+    """The vLLM releases that were fetched, and what of the extra `vllm` is not installed."""
+    from ...impl.vllm.find import all_fetched, releases_folder
+    from ...impl.vllm.loading import missing_packages
+
+    versions = [release.version for release in all_fetched()]
+    return {"folder": str(releases_folder()), "fetched": versions, "packages_missing": missing_packages()}
+
+
 def _writable(folder: Path) -> bool:
     """Whether files can be made in a folder, or the folder itself can."""
     while not folder.exists() and folder != folder.parent:
@@ -128,6 +139,10 @@ def _print(facts: dict[str, Any]) -> None:
     out = console()
     memory, cache, found = facts["memory"], facts["cache"], facts["cores"]
     quota = "" if found["quota"] is None else f", limited to {found['quota']:g} by the control group"
+    releases = facts["vllm_releases"]
+    versions = ", ".join(releases["fetched"]) or "none fetched"
+    lacking = ", ".join(releases["packages_missing"])
+    usable = f"to drive them, pip install 'fencepost[vllm]': {lacking} missing" if lacking else "extra vllm installed"
     state = "writable" if cache["writable"] else "not writable"
     rows = [
         ("fencepost", facts["fencepost"]),
@@ -139,6 +154,7 @@ def _print(facts: dict[str, Any]) -> None:
         ("memory", f"{size(memory['usable_bytes'])} usable of {size(memory['machine_bytes'])}"),
         ("limit of a search", f"{size(memory['default_limit_bytes'])} unless --max-memory says otherwise"),
         ("cache", f"{cache['folder']} ({state}, {count(cache['entries'], 'file')}, {size(cache['bytes'])})"),
+        ("vLLM releases", f"{versions} ({usable})"),
     ]
     width = max(len(name) for name, _ in rows)
     for name, value in rows:

@@ -33,10 +33,15 @@ class Implementation:
     name: str
     make: Maker
     path: Path | None = None
+    profile: str | None = None
+    """The profile of the spec that states what this implementation does, where it is known."""
 
     def code(self) -> tuple[Path, ...]:
         """The folder of an implementation that comes with Fencepost."""
         from ...impl import engine
+
+        if self.name != "reference":
+            raise UsageError("--coverage says which lines of the reference implementation lockstep reaches, of no other")
 
         return tuple(map(Path, engine.__path__))
 
@@ -57,11 +62,16 @@ def find(name: str, spec: str) -> Implementation:
         return Implementation(name, _in_file(Path(path), class_name, name), Path(path))
     if name.endswith((".py", ".py:")):
         raise UsageError(f"--target {name}: name the class of the driver, too, as in {name.rstrip(':')}:Engine")
-    if name not in SHIPPED:
-        raise UsageError(f"--target: there is no target {name!r}; there is {', '.join(SHIPPED)}, or a driver of yours: {FORM}")
+    if name == INSTALLED:
+        name = f"{RELEASE}{_importable()}"
+    made = of_release(name, name.removeprefix(RELEASE)) if name.startswith(RELEASE) else _SHIPPED.get(name)
+    if made is None:
+        releases = f"{RELEASE}VERSION, {RELEASE}FOLDER, {INSTALLED} (the one that Python would import)"
+        there = f"there is {', '.join(_SHIPPED)}, {releases}, or a driver of yours: {FORM}"
+        raise UsageError(f"--target: there is no target {name!r}; {there}")
     if spec != "kv":
         raise UsageError(f"--target {name} implements the spec kv, not {spec}; name a driver of yours: --target {FORM}")
-    return Implementation(name, SHIPPED[name])
+    return made
 
 
 def _reference(values: Values) -> Driver:
@@ -70,8 +80,67 @@ def _reference(values: Values) -> Driver:
     return ReferenceDriver(values)
 
 
-SHIPPED: dict[str, Maker] = {"reference": _reference}
+INSTALLED = "vllm"
+RELEASE = f"{INSTALLED}=="
+_SHIPPED = {"reference": Implementation("reference", _reference, profile="reference")}
 """The implementations of the spec kv that come with Fencepost."""
+
+
+def _importable() -> Path:
+    """The folder of the vLLM that is installed beside Fencepost."""
+    from ...impl.vllm import find as releases
+
+    found = releases.importable()
+    if found is None:
+        raise UsageError(f"--target {INSTALLED}: no vLLM is installed here; name a release: {RELEASE}VERSION, {RELEASE}FOLDER")
+    return found.path
+
+
+def of_release(name: str, word: str, scheduler_cls: str | None = None, connector: str | None = None) -> Implementation:
+    """The release of this version or in this folder, with classes of the user's own; `UsageError` where there is none."""
+    from ...impl.vllm import find as releases
+    from ...impl.vllm.errors import ReleaseError
+    from ...impl.vllm.layout import check as check_layout
+
+    try:
+        release = releases.at(Path(word)) if "/" in word or Path(word).is_dir() else releases.fetched(word)
+        check_layout(release)
+    except ReleaseError as error:
+        raise UsageError(f"--target {name}: {error}") from error
+
+    def make(values: Values) -> Driver:
+        from ...impl.drivers.vllm import VllmDriver
+
+        try:
+            return VllmDriver(values, release, scheduler_cls, connector)
+        except ReleaseError as error:
+            raise UsageError(f"--target {name}: {error}") from error
+
+    # Only what was fetched is surely what its version says: a folder's code can have been changed.
+    profile = profile_of(release.version) if release.origin == "fetched" else None
+    return Implementation(name, make, profile=profile)
+
+
+def profile_for(target: Implementation) -> str:
+    """The profile to hold a target against where none is named; `UsageError` where it is of a release that has none."""
+    from . import kvdata
+
+    if target.profile is None and target.name.startswith(RELEASE):
+        known = ", ".join(kvdata.profiles())
+        word = target.name.removeprefix(RELEASE)
+        raise UsageError(
+            f"--target {target.name}: no profile is recorded for it; choose one with --profile ({known}), "
+            f"or let it be found out: fencepost vllm classify {word}"
+        )
+    return target.profile or kvdata.DEFAULT
+
+
+def profile_of(version: str) -> str | None:
+    """The profile that was recorded for this version of vLLM; None where none was."""
+    from . import kvdata
+
+    found = [name for name in kvdata.profiles() if kvdata.profile(name).title == f"vLLM {version}"]
+    return found[0] if found else None
 
 
 def _in_file(path: Path, class_name: str, name: str) -> Maker:

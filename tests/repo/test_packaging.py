@@ -76,7 +76,8 @@ def test_lock_files_hold_every_dependency() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
     assert {name_of(item) for item in extras["test"]} <= pins("test").keys()
     assert {name_of(item) for item in extras["dev"]} - {"fencepost"} <= pins("dev").keys()
-    assert not any(name.startswith(("torch", "nvidia", "vllm")) for name in pins("run"))
+    assert {name_of(item) for item in extras["vllm"]} <= pins("vllm").keys() | pins("test").keys()
+    assert not any(name.startswith(("torch", "nvidia", "vllm")) for level in ("run", "test", "dev") for name in pins(level))
 
 
 def test_only_specs_escape_the_type_checker() -> None:
@@ -88,7 +89,7 @@ def test_only_specs_escape_the_type_checker() -> None:
             # A spec imports the language, specs and the plain Python beside it (for people and drivers), and IntEnum.
             beside = re.match(r"from \.(\w+) import ", line)
             known = re.match(r"from (__future__|enum|[\w.]*\blang) import ", line)
-            spec = beside and (beside[1] in ("narrate", "observe") or path.with_name(f"{beside[1]}.py") in files)
+            spec = beside and (beside[1] in ("narrate", "observe", "events") or path.with_name(f"{beside[1]}.py") in files)
             assert known or spec, f"{path}: {line}"
 
 

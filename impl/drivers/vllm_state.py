@@ -1,0 +1,340 @@
+"""The whole state of a release's scheduler under its driver: saved, restored, and digested.
+
+Saved is whatever hangs on the scheduler, field by field (`impl/vllm/memory.py`), so that a fork's own fields are saved, too.
+
+The digest has what an observation does not show. Fields that this module knows are digested in terms that do not depend on
+how a run came there, or left out for a reason that `LEFT_OUT` states. A field that it does not know counts as state as soon as
+it differs from what it was in the beginning: a fork's own field can make a difference that nobody here has heard of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from ...traces.driver import Names
+from ..vllm.memory import Memory, Saved
+from .kv_digest import members, worker_part, worker_tables
+
+if TYPE_CHECKING:
+    from ..vllm.engine import ReleaseEngine
+    from .vllm import VllmDriver
+
+SHOWN = {
+    "scheduler": (
+        "requests waiting kv_holding_waiting skipped_waiting running finished_recving_kv_req_ids deferred_frees "
+        "_inflight_prefills processed_step_seq sched_step_seq kv_cache_manager connector"
+    ),
+    "request": (
+        "request_id status num_prompt_tokens kv_transfer_params num_computed_tokens num_output_placeholders prompt_token_ids "
+        "_output_token_ids output_token_ids _all_token_ids all_token_ids num_stale_output_tokens drop_stale_output "
+        "async_tokens_to_discard num_in_flight_tokens last_sched_seq block_hashes"
+    ),
+    "manager": "coordinator block_pool",
+    "coordinator": "block_pool single_type_managers",
+    "group": "block_pool req_to_blocks _null_block",
+    "pool": "blocks free_block_queue cached_block_hash_to_block null_block get_new_blocks",
+    "queue": "num_free_blocks fake_free_list_head fake_free_list_tail",
+    "cached": "_cache",
+    "block": "block_id ref_cnt _block_hash prev_free_block next_free_block pool is_null",
+    "connector": "_vllm_config _kv_transfer_config _kv_cache_config _kv_cache_manager _role update_state_after_alloc",
+}
+"""Fields that an observation shows, or that `digest` spells out."""
+
+LEFT_OUT = {
+    "scheduler.current_step": "counts calls; asked only where pipeline stages alternate under the V2 model runner",
+    "scheduler.num_executed_steps": "counts steps; asked only where prefills are held back (prefill_schedule_interval > 1)",
+    "scheduler.last_prefill_step": "the same",
+    "scheduler.prefill_capacity_bound": "asked only where prefills are throttled between data-parallel ranks",
+    "scheduler.prev_step_scheduled_req_ids": (
+        "tells the worker which token ids to repeat; 0.23 also asserts that a resumed request was not in the step before, "
+        "which it cannot have been: that step would have had to preempt it after it had scheduled it"
+    ),
+    "scheduler.finished_req_ids": "tells the worker whom to forget; ids are never used twice",
+    "scheduler.reset_preempted_req_ids": "tells the worker what it also learns as the request is resumed",
+    "scheduler._kv_fetch_counts": "statistics",
+    "scheduler._kv_fetch_stages": "statistics",
+    "scheduler.deferred_waiting": "who was skipped by the last scan: statistics, and the bound on prefills above",
+    "scheduler._skip_zero_block_ids": "blocks that the worker must not zero: it has nothing to zero here (0.27)",
+    "scheduler._spec_token_placeholders": "what drafts would stand for: there are none",
+    "request.sampling_params": "one for all requests",
+    "request.arrival_time": "asked only under the priority policy",
+    "request.events": "statistics",
+    "request.num_preemptions": "digested with a connector of the user's own: asked where a load completes; else statistics",
+    "request.num_cached_tokens": "statistics",
+    "request.num_external_computed_tokens": "statistics",
+    "request.prefill_stats": "statistics",
+    "request.spec_decode_metrics": "statistics",
+    "request.spec_token_ids": "drafts: there are none",
+    "request.is_prefill_chunk": "read by the call that sets it; later only for throttled prefills, drafts and grammars",
+    "request.next_decode_eligible_step": "set only under the V2 model runner",
+    "request.stop_reason": "set as the request ends",
+    "request._block_hasher": "one for all requests",
+    "request.get_hash_new_full_blocks": "the same",
+    "request.skip_reading_prefix_cache": "said by the sampling parameters",
+    "group.new_block_ids": "blocks to zero, taken only where the worker zeroes (0.23 and 0.25 collect them for ever otherwise)",
+    "group.num_cached_block": "how many blocks of a table have a hash: the tables and hashes shown say so",
+    "pool._reuse_watchers": "who is told when a block is reused: nobody here",
+    "block._block_hash_num_tokens": "how many tokens the hash is of: all of a block",
+}
+"""Fields that make no difference to anything that can happen later, and why."""
+
+ROLES = ("scheduler", "manager", "coordinator", "group", "pool", "queue", "cached")
+"""The objects that are there from the beginning to the end, whose fields are looked at."""
+
+
+_PLAIN = (int, float, str, bytes, bool, type(None))
+_KNOWN = {
+    role: {*names.split()} | {n.partition(".")[2] for n in LEFT_OUT if n.startswith(f"{role}.")}
+    for role, names in SHOWN.items()
+}
+
+Saving = tuple[Saved, tuple[Any, ...]]
+
+
+class State:
+    """The state of a driver's release."""
+
+    def __init__(self, driver: VllmDriver) -> None:
+        self.driver = driver
+        engine = driver.engine
+        self.constant = _constant_types(engine) | {type(driver)}
+        self.memory = Memory([engine.scheduler, engine.in_flight, driver.worker], self.constant, engine.shared())
+        coordinator, pool = engine.manager.coordinator, engine.pool
+        group = coordinator.single_type_managers[0]
+        cached = pool.cached_block_hash_to_block
+        known = (engine.scheduler, engine.manager, coordinator, group, pool, pool.free_block_queue, cached)
+        self._known = {id(one) for one in known}
+        self._watched = [Watched(self, role, one) for role, one in zip(ROLES, known, strict=True)]
+        if driver.settings.connector is not None:
+            self._watched.append(Watched(self, "connector", engine.scheduler.connector))
+        self._request = Watched(self, "request", engine.new_request("0#0", [1]))
+        self._block = Watched(self, "block", pool.blocks[1])
+
+    # Saved and restored.
+
+    def save(self) -> Saving:
+        """Everything that changes."""
+        driver = self.driver
+        lives = {i: driver.lives[i] for i in driver.current.values()}
+        return self.memory.save(), (
+            driver.engine.error,
+            driver.born,
+            driver.foreign,
+            driver.misread,
+            dict(driver.current),
+            lives,
+        )
+
+    def restore(self, saved: Saving) -> None:
+        """Put everything back as it was when it was saved."""
+        driver = self.driver
+        memory, (driver.engine.error, driver.born, driver.foreign, driver.misread, current, lives) = saved
+        memory.restore()
+        driver.current = dict(current)
+        driver.lives.update(lives)
+
+    # The digest.
+
+    def digest(self, names: Names | None) -> Hashable:
+        """What of the state is neither shown nor `LEFT_OUT`, as nested tuples."""
+        driver, engine = self.driver, self.driver.engine
+        if engine.error is not None:
+            return ()
+        requests, blocks = members(driver, names)
+        scheduler = engine.scheduler
+        ahead = getattr(scheduler, "sched_step_seq", 0) - getattr(scheduler, "processed_step_seq", 0)
+        unknown = [found for watched in self._watched for found in watched.changed(requests, blocks)]
+        unknown += self._of_blocks(requests, blocks)
+        told = [self._of_request(request, requests, blocks) for request in scheduler.requests.values()]
+        if unknown or any(request[-1] for request in told):
+            # What is not known may name members by plain numbers: then nothing is taken for the same under other names.
+            unknown.append(("names", tuple(requests), tuple(blocks)))
+        return (ahead, tuple(sorted(told, key=repr)), *worker_part(driver, requests, blocks), tuple(unknown))
+
+    def _of_blocks(self, requests: Sequence[int], blocks: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Fields of blocks that are not known."""
+        if not self._block.before and not self._block.others:
+            return []
+        found: list[tuple[Any, ...]] = []
+        every: list[Any] = self.driver.engine.pool.blocks
+        for block in every[1:]:
+            changed = self._block.changed(requests, blocks, block)
+            if changed:
+                found.append(("block", blocks[int(block.block_id)], tuple(changed)))
+        return sorted(found, key=repr)
+
+    def _of_request(self, request: Any, requests: Sequence[int], blocks: Sequence[int]) -> tuple[Any, ...]:
+        """Steps in flight that name a request, its hashed blocks, and the worker's own table of it while it runs."""
+        driver = self.driver
+        name = requests[driver.lives[request.request_id].r]
+        processed = getattr(driver.engine.scheduler, "processed_step_seq", 0)
+        last = max(0, getattr(request, "last_sched_seq", 0) - processed)
+        if request.is_finished():
+            return name, last, ()
+        unknown = self._request.changed(requests, blocks, request)
+        if driver.settings.connector is not None:
+            rest = self.frozen(request.kv_transfer_params, requests, blocks)
+            unknown.append(("request", "num_preemptions", request.num_preemptions > 0))
+            unknown.append(("request", "kv_transfer_params", rest))
+        return (
+            name,
+            last,
+            request.num_tokens,
+            getattr(request, "num_in_flight_tokens", 0),
+            len(request.block_hashes),
+            worker_tables(driver, request.request_id, blocks) if request.status.name == "RUNNING" else (),
+            tuple(unknown),
+        )
+
+    def frozen(self, value: Any, requests: Sequence[int], blocks: Sequence[int]) -> Hashable:
+        """A value as nested tuples, requests and blocks by their names."""
+        return Frozen(self, requests, blocks).of(value)
+
+    def request_name(self, request_id: str, requests: Sequence[int]) -> int | None:
+        """The name of a request that is there; -1 for one that is gone, None for what is no request's id."""
+        life = self.driver.lives.get(request_id)
+        if life is None:
+            return None
+        return requests[life.r] if self.driver.current.get(life.r) == request_id else -1
+
+    def is_followed(self, one: Any) -> bool:
+        """Whether an object's fields are looked at: not those of constant types, nor of objects that are looked at anyway."""
+        return _type(one) not in self.constant and id(one) not in self._known and self.memory.is_copied(one)
+
+
+class Frozen:
+    """Makes nested tuples of values; an object that is met again is said by its number."""
+
+    def __init__(self, state: State, requests: Sequence[int], blocks: Sequence[int]) -> None:
+        self.state, self.requests, self.blocks = state, requests, blocks
+        self.met: dict[int, int] = {}
+
+    def of(self, value: Any) -> Hashable:
+        """A value's tuple."""
+        if isinstance(value, str):
+            name = self.state.request_name(value, self.requests)
+            return value if name is None else ("request", name)
+        if isinstance(value, _PLAIN):
+            return value
+        if id(value) in self.met:
+            return ("met", self.met[id(value)])
+        self.met[id(value)] = len(self.met)
+        if hasattr(value, "request_id"):
+            return self.of(value.request_id)
+        if hasattr(value, "block_id"):
+            block_id = int(value.block_id)
+            return ("block", self.blocks[block_id] if 0 <= block_id < len(self.blocks) else block_id)
+        return self._compound(value)
+
+    def _compound(self, value: Any) -> Hashable:
+        fields = [self.of(one) for one in _all_fields(self.state, value)] if self.state.is_followed(value) else []
+        parts: list[Hashable] = [_type(value).__name__, *fields]
+        if isinstance(value, Mapping):
+            items = cast("Mapping[Any, Any]", value).items()
+            parts += sorted([(self.of(key), self.of(one)) for key, one in items], key=repr)
+        elif isinstance(value, set | frozenset):
+            parts += sorted([self.of(one) for one in cast("Iterable[Any]", value)], key=repr)
+        elif isinstance(value, list | tuple | deque):
+            parts += [self.of(one) for one in cast("Iterable[Any]", value)]
+        elif hasattr(value, "tobytes"):
+            parts.append(value.tobytes())
+        return tuple(parts)
+
+
+def _all_fields(state: State, one: Any) -> list[Any]:
+    made = _type(one)
+    fields: list[Any] = list(_fields(one).values()) if hasattr(one, "__dict__") else []
+    return fields + [getattr(one, name, None) for name in state.memory.slots(made)] if made.__dictoffset__ == 0 else fields
+
+
+def _type(one: Any) -> type:
+    return one.__class__
+
+
+def _fields(one: Any) -> dict[str, Any]:
+    return one.__dict__
+
+
+def _differs(now: Any, before: Any) -> bool:
+    try:
+        return bool(now != before)
+    except Exception:  # what cannot be compared, such as an array with None, is something else
+        return True
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether a value is plain, or an ordinary container of plain values."""
+    made = _type(value)
+    if made in (list, set, tuple, frozenset):
+        return all(isinstance(one, _PLAIN) for one in value)
+    if made is dict:
+        return all(isinstance(one, _PLAIN) for item in value.items() for one in item)
+    return made in _PLAIN or isinstance(value, Enum)
+
+
+class Watched:
+    """The fields of an object that this module does not know, with their values in the beginning.
+
+    Values in which nothing but plain ones can be are compared as they are, all others as nested tuples.
+    """
+
+    def __init__(self, state: State, role: str, one: Any) -> None:
+        self.state, self.role, self.one = state, role, one
+        self.known = _KNOWN[role]
+        fields = {name: value for name, value in self._of(one).items() if name not in self.known}
+        self.size = len(self._of(one))
+        fields = {name: value for name, value in fields.items() if _type(value) not in state.constant}
+        self.before = {name: copy(value) for name, value in fields.items() if _is_flat(value)}
+        self.others = {name: state.frozen(v, (), ()) for name, v in fields.items() if name not in self.before}
+        self._before = tuple(self.before.values())
+        self._names = tuple(self.before)
+
+    def _values(self, fields: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple([fields.get(name) for name in self._names])
+
+    def _of(self, one: Any) -> dict[str, Any]:
+        if hasattr(one, "__dict__"):
+            return _fields(one)
+        return {name: getattr(one, name, None) for name in self.state.memory.slots(_type(one))}
+
+    def changed(self, requests: Sequence[int], blocks: Sequence[int], one: Any = None) -> list[tuple[Any, ...]]:
+        """The fields that are not as in the beginning, of this object or another one of its kind."""
+        fields = self._of(self.one if one is None else one)
+        if not self.others and len(fields) == self.size and not _differs(self._values(fields), self._before):
+            return []
+        suspects = [name for name, value in self.before.items() if _differs(fields.get(name), value)]
+        found: list[tuple[Any, ...]] = [(self.role, n, self.state.frozen(fields.get(n), requests, blocks)) for n in suspects]
+        for name, before in self.others.items():
+            now = self.state.frozen(fields.get(name), requests, blocks)
+            if now != before:
+                found.append((self.role, name, now))
+        if len(fields) != self.size:
+            new = sorted(fields.keys() - self.before.keys() - self.others.keys() - self.known)
+            found += [(self.role, name, self.state.frozen(fields[name], requests, blocks)) for name in new]
+        return found
+
+
+def _constant_types(engine: ReleaseEngine) -> set[type]:
+    """Types whose objects never change, or only count: configurations, what is handed out with a step, statistics."""
+    interface = import_module("vllm.v1.kv_cache_interface")
+    scheduler = engine.scheduler
+    config = scheduler.vllm_config
+    never_changed: list[Any] = [
+        config,
+        *_fields(config).values(),
+        scheduler.structured_output_manager,
+        scheduler.kv_event_publisher,
+        scheduler.encoder_cache_manager,
+        engine.manager.empty_kv_cache_blocks,
+        engine.new_request("0#0", [1]).output_token_ids,
+        engine.empty_step(),
+        *engine.statistics(),
+    ]
+    types: set[type] = {type(one) for one in never_changed}
+    types |= {interface.KVCacheConfig, interface.KVCacheGroupSpec, interface.FullAttentionSpec}
+    return types - {type(None), dict, list, set, str, int, float, bool, tuple}
