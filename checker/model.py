@@ -12,6 +12,9 @@ DEADLOCK = "deadlock"
 SPEC_ERROR = "spec-error"
 """The name under which a state or transition that leaves the spec's own bounds is reported."""
 
+NO_ERROR = "no-error"
+"""The name under which an implementation is reported that stops with an error of which the spec knows nothing."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -27,6 +27,7 @@ def check(
     fault: given.Fault = None,
     bounds: given.Bounds = None,
     properties: given.Properties = None,
+    implementation: given.Implementation = None,
     engine: given.Engine = "native",
     symmetry: given.Symmetry = "on",
     check_symmetry: given.CheckSymmetry = False,
@@ -43,21 +44,23 @@ def check(
     quiet: given.Quiet = False,
     verbose: given.Verbose = False,
 ) -> None:
-    """Search every reachable state of a model within its bounds, and report a verdict.
+    """Search every reachable state of a model, or with --target of an implementation, and report a verdict.
 
     Exit codes: 0 HOLDS, 1 VIOLATED, 2 usage, spec or input error, 3 UNDETERMINED, 4 internal error.
     """
     from ..model import Options
+    from .check_target import chosen, run
     from .target import Wanted, resolve
 
     output = Output(json, trace_out, mbt, quiet, verbose)
     output.validate(*(target or ()))
-    limits = limits_of(max_states, max_depth, max_time, max_memory)
     wanted = Wanted(tuple(target or ()), profile, fault, tuple(bounds or ()), tuple(properties or ()))
+    searched, wanted = chosen(implementation, wanted, engine, compare=check_symmetry)
     found = resolve(wanted)
     watched = deadlock == "stuck" and _deadlock_wanted(found, wanted.properties)
-    options = Options(symmetry == "on", watched, keep_going, threads, limits)
-    raise typer.Exit(_run(found, options, engine, output, compare=check_symmetry))
+    options = Options(symmetry == "on", watched, keep_going, threads, limits_of(max_states, max_depth, max_time, max_memory))
+    code = run(found, searched, options, output) if searched else _run(found, options, engine, output, compare=check_symmetry)
+    raise typer.Exit(code)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,16 @@ Properties = Annotated[
     list[str] | None,
     _option(MODEL, "Check only this property (or `deadlock`). May be repeated.", "--property", metavar="NAME"),
 ]
+Implementation = Annotated[
+    str | None,
+    _option(
+        MODEL,
+        "Search this implementation instead of the spec: its own states, and the spec's properties "
+        "(docs/search-implementation.md). `reference`, a release of vLLM, or the driver class in a file of yours.",
+        "--target",
+        metavar="NAME | FILE.py:CLASS",
+    ),
+]
 Engine = Annotated[
     Literal["native", "reference"],
     _option(
@@ -88,7 +98,8 @@ Threads = Annotated[
     int | None,
     _option(
         SEARCH,
-        "Threads of the native engine. Default: one a core. Results do not depend on it.",
+        "Threads of the native engine; with --target, processes. Default: one a core (one for a driver of yours, which "
+        "would be forked). Results do not depend on it.",
         min=1,
         max=1024,
     ),

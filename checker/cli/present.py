@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ...traces.trace import Trace
+    from ..conform.search_report import Subject
     from ..result import PropertyResult, Result
     from .check import Output
     from .target import Target
 
 
-def introduce(found: Target, *, verbose: bool) -> None:
-    """Print what is checked: where the model comes from, and its bounds."""
+def introduce(found: Target, *, verbose: bool, searched: tuple[str, str] | None = None) -> None:
+    """Print what is checked: where the model comes from, its bounds, and the name and title of the implementation searched."""
     from ..report.derived import print_derived
     from ..report.terminal import console
 
@@ -27,20 +28,26 @@ def introduce(found: Target, *, verbose: bool) -> None:
     out.print(found.origin, style="bold")
     if found.derived is not None:
         print_derived(out, found.derived, verbose=verbose)
+    if searched is not None:
+        name, title = searched
+        out.print(f"the states searched are those of {name}: {title}")
     for note in found.notes:
         out.print(f"note: {note}")
     out.print()
 
 
-def present(found: Target, result: Result, output: Output, start: float) -> None:
-    """Print a result and write its traces; `TraceError` where a trace cannot be written."""
-    replay = commands(found, result, output.trace_out)
+def present(found: Target, result: Result, output: Output, start: float, subject: Subject | None = None) -> None:
+    """Print a result and write its traces; `TraceError` where a trace cannot be written.
+
+    `subject` is the implementation that was searched, if it was one.
+    """
+    replay = commands(found, result, output.trace_out, subject)
     if output.json:
-        print(_json(found, result, replay, start))
+        print(_json(found, result, replay, start, subject))
     elif output.quiet:
-        _quietly(found, result)
+        _quietly(found, result, subject)
     else:
-        _fully(found, result, output, replay)
+        _fully(found, result, output, replay, subject)
     if output.trace_out is not None:
         _write(found, result, output.trace_out, mbt=output.mbt)
     sys.stdout.flush()
@@ -59,17 +66,24 @@ def _times(result: Result, start: float) -> None:
     print(f"{seconds(since_start())} ({each}), peak memory {memory}, engine {result.engine}", file=sys.stderr)
 
 
-def commands(found: Target, result: Result, trace_out: Path | None) -> dict[str, str]:
-    """For each shown trace, by the name of its property, the command that replays it."""
+def commands(found: Target, result: Result, trace_out: Path | None, subject: Subject | None = None) -> dict[str, str]:
+    """For each shown trace, by the name of its property, the command that replays it: on the implementation it is of.
+
+    A trace of an implementation that is none of the spec is left out: only the same search shows it again.
+    """
     import shlex
 
     from ...traces.short import shorten
     from .target import words_of
 
     made: dict[str, str] = {}
+    options = () if subject is None else ("--target", subject.name)
     for prop, path in _with_files(result, trace_out):
+        if subject is not None and not subject.searched.paths[prop.name].by_spec:
+            continue
         short = shorten(found.model.bound, _trace(prop))
-        made[prop.name] = again(found, short) if path is None else shlex.join(["fencepost", "replay", *words_of(str(path))])
+        words = ["fencepost", "replay", *words_of(str(path), options)]
+        made[prop.name] = again(found, short, options=options) if path is None else shlex.join(words)
     return made
 
 
@@ -116,26 +130,38 @@ def _write(found: Target, result: Result, trace_out: Path, *, mbt: bool) -> None
         print(f"note: nothing is violated, so {trace_out} is not written", file=sys.stderr)
 
 
-def _json(found: Target, result: Result, replay: dict[str, str], start: float) -> str:
+def _json(found: Target, result: Result, replay: dict[str, str], start: float, subject: Subject | None) -> str:
     from ..report.schema import Said, result_document
 
     rows: list[dict[str, Any]] = []
     if found.derived is not None:
         rows = [row.model_dump() for row in (*found.derived.rows, *found.derived.ignored)]
-    said = Said(found.origin, found.source, rows, replay, found.notes, start, since_start())
+    about = None
+    if subject is not None:
+        from ..conform.search_schema import implementation_part
+
+        about = implementation_part(found.model, subject, found.source).model_dump()
+    said = Said(found.origin, found.source, rows, replay, found.notes, start, since_start(), about)
     return result_document(found.model, result, said).model_dump_json(indent=2)
 
 
-def _quietly(found: Target, result: Result) -> None:
+def _quietly(found: Target, result: Result, subject: Subject | None) -> None:
     from ..report.terminal import console
     from ..report.text import Shown, verdict
 
-    verdict(console(), Shown(found.model, result, found.origin, found.bounds))
+    name = "" if subject is None else subject.name
+    verdict(console(), Shown(found.model, result, found.origin, found.bounds, subject=name))
 
 
-def _fully(found: Target, result: Result, output: Output, replay: dict[str, str]) -> None:
+def _fully(found: Target, result: Result, output: Output, replay: dict[str, str], subject: Subject | None) -> None:
     from ..report.terminal import console
     from ..report.text import Shown, print_report
 
     out: Console = console()
-    print_report(out, Shown(found.model, result, found.origin, found.bounds, replay, output.verbose))
+    if subject is None:
+        print_report(out, Shown(found.model, result, found.origin, found.bounds, replay, output.verbose))
+        return
+    from ..conform import search_report
+
+    shown = Shown(found.model, result, found.origin, found.bounds, replay, output.verbose, subject=subject.name)
+    search_report.print_report(out, shown, subject.searched)

@@ -70,6 +70,11 @@ class Visit(NamedTuple):
     refusals: int
     differs: tuple[Event, Discord] | None
 
+    @property
+    def ends(self) -> bool:
+        """Whether the search ends here."""
+        return self.differs is not None
+
 
 class Expander:
     """Compares all that happens in product states; what it finds in one depends on nothing that was done before."""

@@ -1,4 +1,4 @@
-"""A level of the product, expanded by several processes: visit for visit the same as by one."""
+"""A level of a search, expanded by several processes: visit for visit the same as by one."""
 
 from __future__ import annotations
 
@@ -8,28 +8,41 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from .expand import Expander, Known, Node, Visit
+from .expand import Known, Node, Visit
+from .transitions import Seen
+
+Found = TypeVar("Found", Visit, Seen)
+Out = TypeVar("Out", Visit, Seen, covariant=True)
+
+
+class Visitor(Protocol[Out]):
+    """What expands the states of a level; what it finds in one depends on nothing done before."""
+
+    def visit(self, node: Node, known: Known) -> Out:
+        """What comes of one state."""
+        ...
+
 
 LEAST = 512
 """Product states in a level from which on other processes are worth their start."""
 CHUNK = 64
-_inherited: tuple[Expander, Known, Sequence[Node]] | None = None
+_inherited: tuple[Visitor[Any], Known, Sequence[Node]] | None = None
 """What forked processes work on; only what they find is sent back."""
 
 
-def visits(expander: Expander, known: Known, level: Sequence[Node], workers: int) -> Iterator[tuple[Node, Visit]]:
-    """Each product state of a level with what came of it, in order, up to the first difference.
+def visits(visitor: Visitor[Found], known: Known, level: Sequence[Node], workers: int) -> Iterator[tuple[Node, Found]]:
+    """Each state of a level with what came of it, in order, up to the first that ends the search.
 
     Other processes see what was known when the level began: they report some states as new that are not.
     """
     global _inherited
     if workers < 2 or len(level) < LEAST or "fork" not in get_all_start_methods():
         for node in level:
-            yield node, expander.visit(_opened(node), known)
+            yield node, visitor.visit(_opened(node), known)
         return
-    _inherited = expander, known, level
+    _inherited = visitor, known, level
     try:
         with ProcessPoolExecutor(workers, get_context("fork"), _begin) as pool:
             try:
@@ -47,14 +60,14 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _visit(start: int) -> list[Visit]:
+def _visit(start: int) -> list[Any]:
     assert _inherited is not None
-    expander, known, level = _inherited
-    found: list[Visit] = []
+    visitor, known, level = _inherited
+    found: list[Any] = []
     for node in level[start : start + CHUNK]:
-        visit = expander.visit(_opened(node), known)
+        visit = visitor.visit(_opened(node), known)
         found.append(visit._replace(fresh=[one._replace(saved=_Pickled(one.saved)) for one in visit.fresh]))
-        if visit.differs is not None:
+        if visit.ends:
             break
     return found
 

@@ -7,19 +7,17 @@ again from the start before it is shown.
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from ...spec.lang import SpecError
 from ...traces.driver import Driver
 from ...traces.trace import Trace
-from ..explore.findings import OnProgress, Progress
-from ..explore.memory import resident_memory
+from ..explore.findings import OnProgress
 from ..explore.native.stepper import Stepper
 from ..model import Limits, Model
+from .budget import Budget, few_collections
 from .differences import differences
 from .errors import ConformError, DriverUnstable
 from .expand import Expander, Node, Steps, Visit
@@ -44,19 +42,8 @@ def conform(
     nothing is taken for granted, and there is more to compare. The result is the same for any number of `workers`.
     `ConformError` where the two do not fit each other, `DriverUnstable` where the driver does not show the same twice.
     """
-    with _few_collections():
+    with few_collections():
         return Lockstep(model, driver, limits, Stepper(model.bound, symmetry=symmetry), progress, workers).run()
-
-
-@contextmanager
-def _few_collections() -> Generator[None]:
-    """Look for garbage in cycles a hundred times less often: a search keeps nearly all it makes, and makes none."""
-    before = gc.get_threshold()
-    gc.set_threshold(100_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class Lockstep:
@@ -71,18 +58,18 @@ class Lockstep:
         progress: OnProgress | None = None,
         workers: int = 1,
     ) -> None:
-        self.bound, self.limits, self.progress, self.workers = model.bound, limits, progress, workers
+        self.bound, self.workers = model.bound, workers
         self.driver = restorable(driver)
         self.steps = steps
         self.expander = Expander(model.bound, steps, self.driver)
         self.graph = Graph()
+        self.budget = Budget(limits, progress, self.graph)
         self.taken = [0] * len(model.bound.actions)
         self.refusals = self.after_stop = self.depth = 0
         self.cut: str | None = None
 
     def run(self) -> Agreement:
         """Compare everything, or until something differs or a limit is reached."""
-        self.started = self.last_note = time.monotonic()
         self.driver.reset()
         mismatch = self._begin()
         level = [] if mismatch is not None else [self._root()]
@@ -95,7 +82,7 @@ class Lockstep:
                         mismatch = self._confirm(node, *visit.differs)
                     if mismatch is not None or self._cut(None):
                         break
-                    self._tell(len(level) + len(following))
+                    self.budget.tell(self.depth, sum(self.taken), len(level) + len(following))
             except SpecError as error:
                 self.cut = f"the spec leaves its own bounds: {error}"
             self.depth += bool(following)
@@ -140,32 +127,9 @@ class Lockstep:
         return [(self.bound.actions[number], args) for number, args in events]
 
     def _cut(self, depth: int | None) -> bool:
-        """Whether a limit is reached; that of the depth is looked at before a level, memory then and now and then."""
-        limits = self.limits
-        reached = None
-        if limits.cancelled():
-            reached = "cancelled"
-        elif limits.max_states is not None and len(self.graph) > limits.max_states:
-            reached = "max-states"
-        elif limits.max_seconds is not None and time.monotonic() - self.started > limits.max_seconds:
-            reached = "max-time"
-        elif limits.max_bytes is not None and self._memory_over(limits.max_bytes, depth is not None):
-            reached = "max-memory"
-        elif depth is not None and limits.max_depth is not None and depth >= limits.max_depth:
-            reached = "max-depth"
-        if reached is not None:
-            self.cut = limits.reason(reached)
-        return reached is not None
-
-    def _memory_over(self, limit: int, whole_level: bool) -> bool:
-        return (whole_level or len(self.graph) & 255 == 0) and resident_memory() > limit
-
-    def _tell(self, queue: int) -> None:
-        now = time.monotonic()
-        if self.progress is not None and now - self.last_note >= 1:
-            self.last_note = now
-            rate = len(self.graph) / (now - self.started)
-            self.progress(Progress(self.depth, len(self.graph), sum(self.taken), queue, rate, resident_memory()))
+        """Whether a limit is reached."""
+        self.cut = self.budget.reached(depth) or self.cut
+        return self.cut is not None
 
     def _agreement(self, mismatch: Mismatch | None) -> Agreement:
         complete = mismatch is None and self.cut is None
@@ -182,7 +146,7 @@ class Lockstep:
                 taken={rule.name: self.taken[rule.number] for rule in self.bound.actions},
                 refusals=self.refusals,
                 depth=self.depth,
-                seconds=time.monotonic() - self.started,
+                seconds=time.monotonic() - self.budget.started,
                 after_stop=self.after_stop,
             ),
             mismatch=mismatch,

@@ -8,7 +8,7 @@ from ...spec.lang import BoundSpec, Property
 from ...spec.lang.declare import WITNESS_KINDS
 from ...traces.claims import shows, spec_error_after
 from ...traces.trace import Trace, follow
-from ..model import DEADLOCK, SPEC_ERROR, Model, Options
+from ..model import DEADLOCK, NO_ERROR, SPEC_ERROR, Model, Options
 from ..result import ActionCount, Figures, PropertyResult, Result, Status
 from .findings import Engine, Failure, Findings
 from .walk import EngineDisagrees, shortest
@@ -21,10 +21,14 @@ BY_REFERENCE = "a progress property, decided by --engine reference only"
 
 
 def conclude(model: Model, engine: Engine, found: Findings, options: Options, decided: Decided) -> Result:
-    """Draw the result."""
+    """Draw the result, with the shortest traces in the spec."""
     bound = model.bound
-    shown = _shown(found, options)
-    traces = {name: _replayed(bound, shortest(bound, engine, name, found.failures[name])) for name in shown}
+    traces = {name: _replayed(bound, shortest(bound, engine, name, found.failures[name])) for name in shown(found, options)}
+    return result_of(bound, found, options, decided, traces)
+
+
+def result_of(bound: BoundSpec, found: Findings, options: Options, decided: Decided, traces: dict[str, Trace]) -> Result:
+    """Draw the result, with these traces by the names of what they violate."""
     complete = found.cut is None and (not found.failures or (options.keep_going and SPEC_ERROR not in found.failures))
     properties = [_property(p, found, traces, decided, complete) for p in bound.properties]
     undecided = [p for p in properties if p.kind in LIVENESS and p.status is Status.UNDETERMINED]
@@ -46,7 +50,7 @@ def _replayed(bound: BoundSpec, trace: Trace) -> Trace:
     return trace
 
 
-def _shown(found: Findings, options: Options) -> list[str]:
+def shown(found: Findings, options: Options) -> list[str]:
     """The failures whose traces are shown: all with keep-going, else one of the shortest."""
     if options.keep_going or not found.failures:
         return list(found.failures)
@@ -102,6 +106,9 @@ def _others(bound: BoundSpec, found: Findings, traces: dict[str, Trace]) -> list
         trace = traces.get(SPEC_ERROR)
         reason = None if trace is None else spec_error_after(bound, trace)
         results.append(_violated(SPEC_ERROR, text, found.failures[SPEC_ERROR], traces, reason))
+    if NO_ERROR in found.failures and all(p.name != NO_ERROR for p in bound.properties):
+        text = "No event stops the implementation with an error of its own."
+        results.append(_violated(NO_ERROR, text, found.failures[NO_ERROR], traces, None))
     return results
 
 

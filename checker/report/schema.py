@@ -115,12 +115,14 @@ class ResultDocument(Part):
     start_memory_bytes: int
     peak_memory_bytes: int
     notes: list[str]
+    implementation: dict[str, Any] | None = Field(default=None, description="set with --target")
 
 
 @dataclass(frozen=True)
 class Said:
     """What a result is reported with: what was checked in words, the spec's file, the lines of the table of a derived model,
-    the commands that replay its traces, notes, and the seconds of the command until the search began and in all."""
+    the commands that replay its traces, notes, the seconds of the command until the search began and in all, and the
+    implementation that was searched, if it was one."""
 
     target: str
     source: str | None
@@ -129,6 +131,7 @@ class Said:
     notes: tuple[str, ...]
     start: float
     total: float
+    implementation: dict[str, Any] | None = None
 
 
 def result_document(model: Model, result: Result, said: Said) -> ResultDocument:
@@ -165,6 +168,7 @@ def result_document(model: Model, result: Result, said: Said) -> ResultDocument:
         start_memory_bytes=figures.start_memory_bytes,
         peak_memory_bytes=max(figures.peak_memory_bytes, figures.start_memory_bytes),
         notes=list(said.notes),
+        implementation=said.implementation,
     )
 
 

@@ -34,7 +34,8 @@ LISTED = (
 @dataclass(frozen=True)
 class Shown:
     """What a report is made of besides the result: `origin` is where the model came from, `bounds` the bounds in words,
-    `replay` maps the property of each shown trace to the command that replays it."""
+    `replay` maps the property of each shown trace to the command that replays it; `subject` is the implementation whose
+    states these are, where that is not the spec itself."""
 
     model: Model
     result: Result
@@ -43,6 +44,7 @@ class Shown:
     replay: dict[str, str] = field(default_factory=dict[str, str])
     verbose: bool = False
     full_states: bool = False
+    subject: str = ""
 
 
 def print_report(out: Console, shown: Shown) -> None:
@@ -52,6 +54,11 @@ def print_report(out: Console, shown: Shown) -> None:
         if prop.trace is not None:
             violation(out, shown, prop)
     coverage(out, shown)
+    commands(out, shown)
+
+
+def commands(out: Console, shown: Shown) -> None:
+    """The commands that replay the shown traces."""
     for name, command in shown.replay.items():
         out.print(f"replay {name}: {command}" if len(shown.replay) > 1 else f"replay: {command}", soft_wrap=True)
 
@@ -62,14 +69,15 @@ def verdict(out: Console, shown: Shown) -> None:
 
     result = shown.result
     word, style, rest = result.verdict.value, STYLES[result.verdict], ""
+    subject = f" for {shown.subject}" if shown.subject else ""
     if any(p.name == SPEC_ERROR for p in result.violations):
         word, style, rest = "SPEC ERROR", "bold red", f": {shown.origin} leaves its own bounds at {shown.bounds}"
     elif result.verdict is Verdict.HOLDS:
-        rest = f" at {shown.bounds}: {_held(result)}; nothing is said of other bounds"
+        rest = f"{subject} at {shown.bounds}: {_held(result)}; nothing is said of other bounds"
     elif result.verdict is Verdict.VIOLATED:
-        rest = f": {', '.join(p.name for p in result.violations)} at {shown.bounds}"
+        rest = f"{subject}: {', '.join(p.name for p in result.violations)} at {shown.bounds}"
     else:
-        rest = f": {result.reason}; at {shown.bounds}"
+        rest = f"{subject}: {result.reason}; at {shown.bounds}"
     out.print(Text.assemble((word, style), rest))
     if result.verdict is Verdict.VIOLATED and result.cut:
         out.print(f"The search did not see every state: {result.cut}.")
@@ -83,8 +91,8 @@ def _held(result: Result) -> str:
     return ", ".join(parts) or "every reachable state was seen"
 
 
-def violation(out: Console, shown: Shown, prop: PropertyResult) -> None:
-    """One violated property: its words, and its shortest trace as a table."""
+def violation(out: Console, shown: Shown, prop: PropertyResult, end: str = "") -> None:
+    """One violated property: its words, and its shortest trace as a table; `end` tells the last transition, if given."""
     assert prop.trace is not None
     out.print()
     if prop.name == SPEC_ERROR:
@@ -100,23 +108,27 @@ def violation(out: Console, shown: Shown, prop: PropertyResult) -> None:
         trace(out, shown.model, prop.trace, full=shown.full_states)
         return
     if prop.trace.loop is None:
-        end = f"after {count(len(prop.trace), 'transition')}; no shorter trace violates it"
+        how = f"after {count(len(prop.trace), 'transition')}; no shorter trace violates it"
     else:
-        end = f"by a path that goes on for ever, fairly, from state {prop.trace.loop} on"
-    out.print(f"{prop.name} is violated {end}.", style="bold")
+        how = f"by a path that goes on for ever, fairly, from state {prop.trace.loop} on"
+    out.print(f"{prop.name} is violated {how}.", style="bold")
     out.print(f"  {' '.join(prop.statement.split())}")
     if prop.reason:
         out.print(f"  {prop.reason}")
-    trace(out, shown.model, prop.trace, full=shown.full_states)
+    trace(out, shown.model, prop.trace, full=shown.full_states, end=end)
 
 
-def trace(out: Console, model: Model, shown: Trace, *, full: bool = False) -> None:
-    """A trace as a table: each transition with one plain sentence and what it changed (`full`: also whole states)."""
+def trace(out: Console, model: Model, shown: Trace, *, full: bool = False, end: str = "") -> None:
+    """A trace as a table: each transition with one plain sentence and what it changed (`full`: also whole states).
+
+    `end` stands in place of the sentence of the last transition, where the spec cannot tell it.
+    """
     table = _table("#", "action", "what happens", "what changed")
     table.columns[0].justify = "right"
     table.add_row("0", "", f"the initial state{_chosen(model, shown)}", "")
     for told in tell(model.bound, shown):
-        table.add_row(str(told.number), told.call, "\n".join(told.sentences), "\n".join(grouped(told.changes)))
+        sentences = (end,) if end and told.number == len(shown) else told.sentences
+        table.add_row(str(told.number), told.call, "\n".join(sentences), "\n".join(grouped(told.changes)))
     out.print()
     out.print(table)
     if shown.loop is not None:

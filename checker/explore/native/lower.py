@@ -58,7 +58,7 @@ class Lowering:
 
     def program(self) -> Program:
         """The whole program."""
-        check, expand = self._check(), self._expand()
+        check, expand = self.check(), self._expand()
         return Program(
             text="\n".join([self.packing.source(), self._canon(), *self.texts, check, expand]),
             words=self.packing.words,
@@ -102,7 +102,8 @@ class Lowering:
             return [f"v = {made.name}({arguments})"]
         return [f"st = {made.name}({arguments}, ret)", "if unlikely(st != 0):", *failed.splitlines(), "v = load64(ret)"]
 
-    def _check(self) -> str:
+    def check(self) -> str:
+        """`check(cells, out, cover)`: the masks of failing properties and reached witnesses of a state; returns a site or 0."""
         lines = ["ret = alloca(8)", "failed = 0", "reached = 0", "store64(out, 0)", "store64(out + 8, 0)"]
         error = "    return st"
         for bit, prop in enumerate(self.failing):
@@ -125,6 +126,15 @@ class Lowering:
             lines += ["if v:", f"    reached = reached | {1 << bit}"]
         lines += ["store64(out, failed)", "store64(out + 8, reached)", "return 0"]
         return _function("check", "cells, out, cover", lines)
+
+    def check_step(self) -> str:
+        """`check_step(cells, d, out, cover)`: the mask of step properties that fail on a transition; returns a site or 0."""
+        lines = ["ret = alloca(8)", "failed = 0", "store64(out, 0)"]
+        for bit, prop in enumerate(self.failing):
+            if prop.kind == "step":
+                lines += self._evaluate(self._property(prop), "cells, d, cover", "    return st")
+                lines += ["if not v:", f"    failed = failed | {1 << bit}"]
+        return _function("check_step", "cells, d, out, cover", [*lines, "store64(out, failed)", "return 0"])
 
     def _note(self, prop: Property) -> int:
         self.covers.append((prop.name, condition_number(prop)))

@@ -53,7 +53,7 @@ class Stepper:
         self._steps = [library.function(name) for name in made.names]
         self._list = library.function("successors") if made.lists else None
         self._instances = _Instances(bound.actions)
-        self._before, self._at_before = _buffer(self._cells.size)
+        self._before, self._at_before = buffer(self._cells.size)
         self._held: State | None = None
         self._reserve(_ROOM)
         if self._reduces:
@@ -61,14 +61,14 @@ class Stepper:
             sizes = self._permutable.values()
             self._parts = [slice(end - size, end) for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
             self._ranks = struct.Struct(f"<{sum(sizes)}q")
-            self._new_names, self._at_new_names = _buffer(self._ranks.size)
+            self._new_names, self._at_new_names = buffer(self._ranks.size)
 
     def _reserve(self, room: int) -> None:
         """Make room for so many successors at once."""
         self._room = room
         self._numbers = (ctypes.c_int64 * room)()
         self._at_numbers = ctypes.addressof(self._numbers)
-        self._after, self._at_after = _buffer(self._cells.size * room)
+        self._after, self._at_after = buffer(self._cells.size * room)
 
     def _hold(self, state: State) -> None:
         """Put a state where compiled code finds it, unless it is there from the call before."""
@@ -126,7 +126,7 @@ class Stepper:
         raise AssertionError(f"compiled code and the spec disagree on {rule.name}{args}")
 
 
-def _buffer(size: int) -> tuple[memoryview, int]:
+def buffer(size: int) -> tuple[memoryview, int]:
     """Memory for compiled code, and its address."""
     made = bytearray(size)
     return memoryview(made), ctypes.addressof(ctypes.c_char.from_buffer(made))
@@ -223,3 +223,8 @@ def _domain(bound: BoundSpec, rule: Rule, place: int) -> range:
         return rule.domains[place]
     _, greatest = cell_range(SetShape(kind.index.name, number_at(kind.index, bound.values)))
     return range(greatest + 1)
+
+
+def lowered(bound: BoundSpec) -> str:
+    """The actions of a spec at given bounds in the compiler's dialect: where two texts are equal, so are all transitions."""
+    return _Lowered(bound).text

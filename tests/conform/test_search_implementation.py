@@ -1,0 +1,679 @@
+"""The search of an implementation: its own states, counted by brute force too; every kind of violation; honest ends."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.checker.conform import parallel
+from fencepost.checker.conform.errors import ConformError, DriverUnstable
+from fencepost.checker.conform.search import Searched, search
+from fencepost.checker.conform.transitions import Kind
+from fencepost.checker.explore import explore
+from fencepost.checker.explore.findings import Progress
+from fencepost.checker.model import Limits, Model, Options
+from fencepost.checker.result import Figures, Result, Status, Verdict
+from fencepost.spec.lang import load_file
+from fencepost.traces.driver import ANYTHING, Driver, Refused, Stopped, UpTo
+from fencepost.traces.trace import follow
+
+from .specdriver import NotCopyable, SpecDriver
+
+HERE = Path(__file__).parent
+MODELS = HERE.parent / "models" / "specs"
+DESK, KIOSK = load_file(HERE / "specs" / "desk.py"), load_file(HERE / "specs" / "kiosk.py")
+PLAIN, ALL = Options(), Options(keep_going=True)
+LETTERS = "ABC"
+
+
+def kiosk(**bounds: int | str) -> Model:
+    return Model.of(KIOSK, bounds)
+
+
+def searched(model: Model, driver: SpecDriver, options: Options = PLAIN) -> Searched:
+    """What comes of a search, which must be the same for a driver that can only be run again from the start."""
+    found = search(model, driver, options)
+    again = search(model, NotCopyable(driver), options)
+    assert replace(timeless(again), title=found.title) == timeless(found)
+    return found
+
+
+def timeless(found: Searched) -> Searched:
+    figures = replace(found.result.figures, seconds={}, peak_memory_bytes=0, start_memory_bytes=0)
+    return replace(found, result=replace(found.result, figures=figures))
+
+
+def violations(result: Result) -> dict[str, int | None]:
+    return {prop.name: prop.depth for prop in result.violations}
+
+
+def counts(figures: Figures) -> Figures:
+    return replace(figures, seconds={}, peak_memory_bytes=0, start_memory_bytes=0)
+
+
+# -- an implementation that is the spec itself ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "bounds"),
+    [
+        (HERE / "specs" / "kiosk.py", {"guests": 3, "umbrellas": 3}),
+        (HERE / "specs" / "kiosk.py", {"returns": "front"}),
+        (MODELS / "two_phase.py", {}),
+        (MODELS / "mutex.py", {}),
+        (MODELS / "lossy_queue.py", {"messages": 3}),
+        (MODELS / "token_ring.py", {}),
+        (MODELS / "switches.py", {}),
+        (MODELS / "philosophers.py", {}),
+        (MODELS / "everything.py", {}),
+    ],
+    ids=lambda value: value.stem if isinstance(value, Path) else "",
+)
+@pytest.mark.parametrize("options", [PLAIN, ALL], ids=["", "keep-going"])
+def test_a_spec_that_drives_itself_has_the_result_of_its_own_search(
+    path: Path, bounds: Mapping[str, int | str], options: Options
+) -> None:
+    model = Model.of(load_file(path), bounds)
+    found, own = search(model, SpecDriver(model.bound), options), explore(model, options, "native")
+    assert counts(found.result.figures) == counts(own.figures)
+    assert found.result.verdict == own.verdict
+    progress = {prop.name for prop in own.properties if prop.kind in ("eventually", "leads_to")}
+    for ours, theirs in zip(found.result.properties, own.properties, strict=True):
+        assert (ours.name, ours.status, ours.depth) == (theirs.name, theirs.status, theirs.depth)
+        assert ours.reason == theirs.reason or ours.name in progress
+    assert all(path.otherwise is None for path in found.paths.values())
+    assert (found.states, found.ended) == (found.result.figures.distinct, None)
+
+
+def test_without_symmetry_every_naming_is_a_state() -> None:
+    model, options = kiosk(guests=3, umbrellas=2), Options(symmetry=False)
+    found, own = search(model, SpecDriver(model.bound), options), explore(model, options, "native")
+    assert counts(found.result.figures) == counts(own.figures)
+    assert found.result.figures.distinct > search(model, SpecDriver(model.bound), PLAIN).result.figures.distinct
+
+
+def test_violations_come_with_traces_that_the_spec_takes_too() -> None:
+    model = kiosk(returns="front")
+    found = searched(model, SpecDriver(model.bound), ALL)
+    assert violations(found.result) == {"first-come": 2}
+    trace = found.paths["first-come"].trace
+    assert follow(model.bound, trace) == trace
+    assert [step.action for step in trace.steps] == ["lend", "bring"]
+
+
+PROMISE = '''"""A light that is to come on some time."""
+
+from fencepost.spec.lang import Bool, action, eventually, state
+
+
+@state
+class Light:
+    on: Bool
+
+
+@action(fair="weak")
+def switch(s):
+    """Somebody switches."""
+    s.on = not s.on
+
+
+@eventually
+def comes_on(s):
+    """It is on some time."""
+    return s.on
+'''
+
+
+def test_progress_properties_are_left_open(tmp_path: Path) -> None:
+    (tmp_path / "light.py").write_text(PROMISE)
+    model = Model.of(load_file(tmp_path / "light.py"))
+    result = search(model, SpecDriver(model.bound), PLAIN).result
+    assert (result.verdict, result.vacuous) == (Verdict.UNDETERMINED, ())
+    assert result.reason == "comes-on is undetermined: a progress property, not decided for implementations"
+
+
+# -- implementations that are wrong where the spec is right -----------------------------------------------------------
+
+
+class Kiosk:
+    """A kiosk that is no spec; every method can be got wrong. `hidden` is what it does not show."""
+
+    title = "a kiosk in Python; all of it is real"
+    quiet = frozenset({"lend", "settle"})
+
+    def __init__(self, values: Mapping[str, int | str]) -> None:
+        self.guests, self.umbrellas, self.most = (int(values[name]) for name in ("guests", "umbrellas", "loans"))
+        self.reset()
+
+    def reset(self) -> None:
+        self.has: dict[int, int] = {}
+        self.rack = list(range(self.umbrellas))
+        self.loans = self.hidden = 0
+        self.trouble = ""
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        getattr(self, action)(*arguments)
+
+    def lend(self, g: int) -> None:
+        if g in self.has or not self.rack or self.loans == self.most:
+            raise Refused("none for you")
+        self.has[g] = self.rack.pop(0)
+        self.loans += 1
+
+    def bring(self, g: int) -> None:
+        self.rack.append(self.has.pop(g))
+
+    def settle(self) -> None:
+        if self.has or not self.loans:
+            raise Refused("not now")
+        self.loans = 0
+
+    def observe(self) -> dict[str, Any]:
+        if self.trouble:
+            return {"trouble": self.trouble}
+        guests = {LETTERS[g]: u for g, u in self.has.items()}
+        return {"guests": guests, "rack": list(self.rack), "left": self.most - self.loans}
+
+    def digest(self, names: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+        return self.hidden, self.trouble
+
+    def save(self) -> Any:
+        return dict(self.has), list(self.rack), self.loans, self.hidden, self.trouble
+
+    def restore(self, saved: Any) -> None:
+        has, rack, self.loans, self.hidden, self.trouble = saved
+        self.has, self.rack = dict(has), list(rack)
+
+
+def of(kind: type[Kiosk], options: Options = PLAIN, **bounds: int | str) -> Searched:
+    model = kiosk(**bounds)
+    return search(model, kind(model.bound.values), options)
+
+
+def test_the_kiosk_itself_holds() -> None:
+    found = of(Kiosk, guests=3, umbrellas=2)
+    own = explore(kiosk(guests=3, umbrellas=2), PLAIN, "native")
+    assert found.result.verdict is Verdict.HOLDS
+    assert counts(found.result.figures) == counts(own.figures)
+    assert found.refusals > 0
+
+
+class Copying(Kiosk):
+    """Puts back another umbrella than was brought, once loans run out."""
+
+    def bring(self, g: int) -> None:
+        umbrella = self.has.pop(g)
+        self.rack.append(0 if self.loans == self.most else umbrella)
+
+
+class Reversing(Kiosk):
+    """Puts what comes back in front."""
+
+    def bring(self, g: int) -> None:
+        self.rack.insert(0, self.has.pop(g))
+
+
+class Settling(Kiosk):
+    """Settles while an umbrella is out: the spec never has that event there."""
+
+    def settle(self) -> None:
+        if not self.loans:
+            raise Refused("nothing to settle")
+        self.loans = 0
+
+
+class Stuck(Kiosk):
+    """Does nothing more once all loans are made and settled."""
+
+    def lend(self, g: int) -> None:
+        if self.hidden:
+            raise Refused("closed")
+        super().lend(g)
+
+    def settle(self) -> None:
+        super().settle()
+        self.hidden = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "step", "why"),
+    [
+        (Copying, {"every-umbrella-once": 5}, 5, "it leads to another state"),
+        (Reversing, {"first-come": 2}, 2, "it leads to another state"),
+        (Settling, {"all-back": 2}, 2, "it does not allow this event there"),
+        (Stuck, {"deadlock": 3}, None, ""),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_wrong_implementation_violates_what_the_spec_keeps(
+    kind: type[Kiosk], wrong: Mapping[str, int], step: int | None, why: str
+) -> None:
+    found = of(kind)
+    assert violations(found.result) == wrong
+    (path,) = found.paths.values()
+    assert len(path.trace) == next(iter(wrong.values()))
+    if step is None:
+        assert path.otherwise is None
+    else:
+        assert path.otherwise is not None
+        assert (path.otherwise.step, path.otherwise.why) == (step, why)
+        assert bool(path.otherwise.differences) == ("another state" in why)
+
+
+def test_keep_going_finds_what_lies_behind_a_violation() -> None:
+    found = of(Reversing, ALL)
+    assert found.result.violations[0].depth == 2
+    assert found.result.cut is None
+    assert found.result.figures.distinct > of(Reversing).result.figures.distinct
+
+
+class Hoarding(Kiosk):
+    """Remembers, unseen, how often it was settled, and lends nothing any more after the second time."""
+
+    def lend(self, g: int) -> None:
+        if self.hidden == 2:
+            raise Refused("closed for good")
+        super().lend(g)
+
+    def settle(self) -> None:
+        super().settle()
+        self.hidden = min(2, self.hidden + 1)
+
+
+def test_hidden_states_are_states_of_their_own_and_are_searched() -> None:
+    found = of(Hoarding)
+    assert violations(found.result) == {"deadlock": 6}
+    assert found.states < found.result.figures.distinct
+    assert found.paths["deadlock"].otherwise is None
+
+
+# -- errors of the implementation's own -------------------------------------------------------------------------------
+
+
+class Jamming(Kiosk):
+    """Jams when the last umbrella comes back."""
+
+    def bring(self, g: int) -> None:
+        super().bring(g)
+        if len(self.rack) == self.umbrellas and self.loans > 1:
+            self.trouble = "JAMMED"
+            raise Stopped("JAMMED", "the rack is full")
+
+
+class Bursting(Kiosk):
+    """The same with an error that the spec does not know."""
+
+    def bring(self, g: int) -> None:
+        super().bring(g)
+        if len(self.rack) == self.umbrellas and self.loans > 1:
+            self.trouble = "BURST"
+            raise Stopped("BURST", "the rack has burst")
+
+
+class Hiding(Kiosk):
+    """The same, and shows nothing of it."""
+
+    def bring(self, g: int) -> None:
+        super().bring(g)
+        if len(self.rack) == self.umbrellas and self.loans > 1:
+            raise Stopped("BURST", "the rack has burst")
+
+
+class Crashing(Kiosk):
+    """The same with an exception that it did not mean."""
+
+    def bring(self, g: int) -> None:
+        if len(self.rack) == self.umbrellas - 1 and self.loans > 1:
+            raise ZeroDivisionError("loans")
+        super().bring(g)
+
+
+def test_an_error_that_the_spec_knows_is_judged_by_its_properties() -> None:
+    found = of(Jamming)
+    assert violations(found.result) == {"no-trouble": 4}
+    path = found.paths["no-trouble"]
+    assert path.trace.last[-1] == 1
+    assert path.trace.last[:-1] == path.trace.states[-2][:-1], "what it does not show is as it was before"
+    assert path.message == "the rack is full"
+    assert found.result.violations[0].reason == "The implementation says: the rack is full"
+    assert path.otherwise is not None
+    assert path.otherwise.step == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Bursting, "the rack has burst"),
+        (Hiding, "the rack has burst"),
+        (Crashing, "ZeroDivisionError: loans (test_search_implementation.py:"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+@pytest.mark.parametrize("only", [None, "first-come"])
+def test_an_error_that_the_spec_does_not_know_is_a_violation_with_what_was_said(
+    kind: type[Kiosk], said: str, only: str | None
+) -> None:
+    model = kiosk()
+    if only is not None:
+        model.bound.properties = tuple(p for p in model.bound.properties if p.name == only)
+    found = search(model, kind(model.bound.values), PLAIN)
+    assert violations(found.result) == {"no-error": 4}
+    (prop,) = found.result.violations
+    assert (prop.kind, prop.status) == ("built in", Status.VIOLATED)
+    assert str(prop.reason).startswith(f"The implementation says: {said}")
+    path = found.paths["no-error"]
+    assert path.dead is Kind.ERROR
+    assert path.trace.states[-1] == path.trace.states[-2], "of its state nothing is known"
+    assert path.otherwise is not None
+    assert (path.otherwise.step, path.otherwise.why) == (4, "it goes on")
+
+
+# -- what is no state of the spec, and what cannot be judged ----------------------------------------------------------
+
+
+class Counting(Kiosk):
+    """Shows a loan too many after the second one."""
+
+    def observe(self) -> dict[str, Any]:
+        shown = super().observe()
+        return {**shown, "left": -1} if self.loans == 2 and len(self.has) == 1 else shown
+
+
+def test_what_is_no_state_of_the_spec_leaves_the_search_undetermined_with_the_path() -> None:
+    found = of(Counting)
+    assert found.result.verdict is Verdict.UNDETERMINED
+    assert found.result.reason == (
+        "the implementation shows what is no state of the spec, after 3 events: loans: 4 is not in 0..3"
+    )
+    assert found.ended is not None
+    assert found.ended.kind is Kind.BEYOND
+    assert len(found.ended.path.trace) == 3
+    assert found.ended.path.otherwise is not None
+    assert [d.path for d in found.ended.path.otherwise.differences] == ["left"]
+    assert of(Counting, guests=1).result.verdict is not Verdict.VIOLATED
+
+
+class CountingAndReversing(Counting, Reversing):
+    """Both: the violation outranks what is undetermined."""
+
+
+def test_a_violation_outranks_what_is_no_state_of_the_spec() -> None:
+    assert of(CountingAndReversing).result.verdict is Verdict.VIOLATED
+
+
+class Overfull(Kiosk):
+    """Puts an umbrella that the kiosk never had on the rack."""
+
+    def bring(self, g: int) -> None:
+        self.has.pop(g)
+        self.rack.append(self.umbrellas)
+
+
+def test_the_place_that_does_not_fit_is_named() -> None:
+    reason = str(of(Overfull).result.reason)
+    assert reason.startswith("the implementation shows what is no state of the spec, after 2 events: rack[1]: 2 is not in 0..1")
+
+
+UNJUDGEABLE = '''"""A counter whose property looks beyond the end of a sequence that is never that short in the spec."""
+
+from fencepost.spec.lang import Bool, Int, Seq, action, always, init, require, state
+
+
+@state
+class Line:
+    line: Seq[Int(0, 3), 3]
+    more: Bool
+
+
+@init
+def begin(s):
+    s.line.append(1)
+
+
+@action
+def turn(s):
+    """The line turns."""
+    s.more = not s.more
+
+
+@always
+def first_is_one(s):
+    """The first is one."""
+    return s.line[0] == 1
+'''
+
+
+class Losing:
+    """Loses the line at the second turn."""
+
+    title = "a line that is lost"
+    quiet = frozenset[str]()
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.turns = 0
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        self.turns += 1
+
+    def observe(self) -> dict[str, Any]:
+        return {"line": [1] if self.turns < 2 else [], "more": self.turns % 2 == 1}
+
+    def digest(self, names: object = None) -> int:
+        return self.turns
+
+
+def test_a_property_that_cannot_be_evaluated_leaves_the_search_undetermined(tmp_path: Path) -> None:
+    (tmp_path / "line.py").write_text(UNJUDGEABLE)
+    model = Model.of(load_file(tmp_path / "line.py"))
+    found = search(model, Losing(), PLAIN)
+    assert found.result.verdict is Verdict.UNDETERMINED
+    assert str(found.result.reason).startswith("a property of the spec cannot be evaluated, after 2 events: ")
+    assert found.ended is not None
+    assert found.ended.kind is Kind.UNJUDGED
+
+
+class Vague(Kiosk):
+    """Promises nothing of an umbrella that is out, and less than it knows of the loans that are left."""
+
+    def observe(self) -> dict[str, Any]:
+        shown = super().observe()
+        return {**shown, "left": UpTo(shown["left"]), "guests": dict.fromkeys(shown["guests"], ANYTHING)}
+
+
+def test_what_is_not_promised_is_none_and_a_limit_counts_as_reached() -> None:
+    found = of(Vague)
+    assert violations(found.result) == {"every-umbrella-once": 1}, "an umbrella of which nothing is promised is nowhere"
+
+
+# -- brute force ------------------------------------------------------------------------------------------------------
+
+
+class Rolling(Kiosk):
+    """Remembers who came last, unseen."""
+
+    def lend(self, g: int) -> None:
+        super().lend(g)
+        self.hidden = 1 + g
+
+    def digest(self, names: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
+        guests = (names or {}).get("guests", range(self.guests))
+        return (guests[self.hidden - 1] if self.hidden else -1), self.trouble
+
+
+Whole = tuple[frozenset[tuple[int, int]], tuple[int, ...], int, int, str]
+
+
+def whole(driver: Kiosk) -> Whole:
+    """All of its state."""
+    return frozenset(driver.has.items()), tuple(driver.rack), driver.loans, driver.hidden, driver.trouble
+
+
+def brute_force(model: Model, make: Callable[[], Kiosk]) -> tuple[set[Whole], int]:
+    """The whole states of a driver and the number of transitions, each event tried on a driver that was run from the start."""
+    events = [(rule.name, model.bound.arguments(rule, args)) for rule in model.bound.actions for args in rule.choices()]
+    states = {whole(make())}
+    paths: list[tuple[Any, ...]] = [()]
+    taken = 0
+    for path in paths:
+        for event in events:
+            driver = make()
+            for before in path:
+                driver.take(*before)
+            if event[0] == "bring" and event[1][0] not in driver.has:
+                continue
+            try:
+                driver.take(*event)
+            except Refused:
+                continue
+            taken += 1
+            if whole(driver) not in states:
+                states.add(whole(driver))
+                paths.append((*path, event))
+    return states, taken
+
+
+@pytest.mark.parametrize("kind", [Kiosk, Hoarding, Rolling, Settling])
+def test_every_state_is_seen_that_brute_force_sees(kind: type[Kiosk]) -> None:
+    model = kiosk(guests=3, umbrellas=2)
+    model.bound.properties = ()
+    found = search(model, kind(model.bound.values), Options(symmetry=False, deadlock=False))
+    figures = found.result.figures
+    states, taken = brute_force(model, lambda: kind(model.bound.values))
+    assert (figures.distinct, figures.generated) == (len(states), taken)
+
+
+@pytest.mark.parametrize("kind", [Hoarding, Rolling])
+def test_symmetry_counts_classes_of_hidden_states_too(kind: type[Kiosk]) -> None:
+    """A hidden name counts apart where the spec's state does not tell its member from others: a few more states, none lost."""
+    model = kiosk(guests=3, umbrellas=3, loans=2)
+    model.bound.properties = ()
+    figures = search(model, kind(model.bound.values), Options(deadlock=False)).result.figures
+    states, _ = brute_force(model, lambda: kind(model.bound.values))
+    classes = {least(state, named=kind is Rolling) for state in states}
+    assert figures.symmetry
+    assert len(classes) <= figures.distinct < len(states)
+    assert kind is Rolling or figures.distinct == len(classes)
+
+
+def least(state: Whole, *, named: bool) -> Any:
+    """The first of all states that a state becomes under other names; whether what is hidden is a name."""
+    has, rack, loans, hidden, trouble = state
+    return min(
+        (
+            tuple(sorted((g[one], u[two]) for one, two in has)),
+            tuple(u[one] for one in rack),
+            loans,
+            g[hidden - 1] if named and hidden else -hidden,
+            trouble,
+        )
+        for g in itertools.permutations(range(3))
+        for u in itertools.permutations(range(3))
+    )
+
+
+# -- workers, limits, and drivers that do not fit ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Kiosk, Copying, Hoarding, Crashing, Counting])
+def test_the_result_does_not_depend_on_the_number_of_processes(kind: type[Kiosk], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "LEAST", 2)
+    monkeypatch.setattr(parallel, "CHUNK", 3)
+    model = kiosk(guests=3, umbrellas=3)
+    one, two = (timeless(search(model, kind(model.bound.values), PLAIN, workers=n)) for n in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (Limits(max_states=5), "more than 5 states (--max-states)"),
+        (Limits(max_depth=2), "depth limit of 2 (--max-depth)"),
+        (Limits(max_seconds=0), "time limit of 0 s (--max-time)"),
+        (Limits(max_bytes=1), "memory limit of 1 bytes (--max-memory)"),
+        (Limits(cancelled=lambda: True), "interrupted"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_limit_leaves_the_search_undetermined(limits: Limits, reason: str) -> None:
+    result = of(Kiosk, Options(limits=limits)).result
+    assert (result.verdict, result.reason) == (Verdict.UNDETERMINED, reason)
+    assert all(prop.status is not Status.HOLDS for prop in result.properties)
+
+
+def test_progress_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Progress] = []
+    model = kiosk()
+    clock = iter(range(10_000))
+    monkeypatch.setattr("fencepost.checker.conform.budget.time.monotonic", lambda: float(next(clock)))
+    search(model, Kiosk(model.bound.values), PLAIN, told.append)
+    assert told
+    assert told[-1].distinct <= 100
+
+
+class Lazy(Kiosk):
+    """Never settles."""
+
+    def settle(self) -> None:
+        raise Refused("tomorrow")
+
+
+def test_what_never_happens_makes_a_pass_worthless() -> None:
+    model = kiosk(loans=9)
+    result = search(model, Lazy(model.bound.values), Options(deadlock=False)).result
+    assert (result.verdict, result.reason) == (Verdict.UNDETERMINED, "vacuous: action settle is never enabled")
+
+
+class Random(Kiosk):
+    """Is not deterministic."""
+
+    dice = random.Random(1)
+
+    def lend(self, g: int) -> None:
+        super().lend(g)
+        self.dice.shuffle(self.rack)
+
+
+class Leaking(Kiosk):
+    """Refuses, and changes something all the same."""
+
+    def settle(self) -> None:
+        self.hidden += not self.loans
+        super().settle()
+
+
+@pytest.mark.parametrize("kind", [Random, Leaking])
+def test_a_driver_that_does_not_show_the_same_twice_is_no_ground_for_a_verdict(kind: type[Kiosk]) -> None:
+    model = kiosk(umbrellas=3)
+    with pytest.raises(DriverUnstable):
+        search(model, NotCopyable(kind(model.bound.values)), PLAIN)  # type: ignore[arg-type]
+
+
+def test_a_spec_that_says_what_is_shown_must_say_what_that_stands_for() -> None:
+    model = Model.of(DESK)
+    with pytest.raises(ConformError, match=r"desk has an @observed function and no @abstraction"):
+        search(model, SpecDriver(model.bound), PLAIN)
+
+
+class Foreign(Kiosk):
+    """Shows what the spec's function does not understand."""
+
+    def observe(self) -> dict[str, Any]:
+        return {"umbrellas": 3}
+
+
+def test_a_driver_that_begins_in_no_state_of_the_spec_is_refused() -> None:
+    with pytest.raises(ConformError, match=r"at the start is no state of kiosk: meant fails: KeyError: 'guests'"):
+        of(Foreign)
+
+
+def test_drivers_are_drivers() -> None:
+    driver: Driver = Kiosk({"guests": 1, "umbrellas": 1, "loans": 1})
+    assert driver.title == "a kiosk in Python; all of it is real"
