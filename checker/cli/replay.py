@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .errors import UsageError
+
 if TYPE_CHECKING:
     from .load import Loaded
 
@@ -35,6 +37,34 @@ BoundsOption = Annotated[
         show_default=False,
     ),
 ]
+TargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="NAME | FILE.py:CLASS",
+        help="An implementation that is driven through the trace: `reference`, `vllm==VERSION`, or the driver class in a "
+        "file of yours (docs/replay.md).",
+        show_default=False,
+    ),
+]
+TargetProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target-profile",
+        metavar="PROFILE",
+        help="Which profile of the KV spec the implementation follows, where its name does not say it.",
+        show_default=False,
+    ),
+]
+TargetBoundsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target-bounds",
+        metavar="NAME=VALUE,…",
+        help="Values that only the implementation gets. May be repeated.",
+        show_default=False,
+    ),
+]
 FullOption = Annotated[bool, typer.Option("--full", help="Print every state as well, not only what changed.")]
 
 REPLAYED, NOT_SHOWN = 0, 1
@@ -46,17 +76,28 @@ def replay(
     profile: ProfileOption = None,
     fault: FaultOption = None,
     bounds: BoundsOption = None,
+    target: TargetOption = None,
+    target_profile: TargetProfileOption = None,
+    target_bounds: TargetBoundsOption = None,
     full: FullOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the last line only.")] = False,
 ) -> None:
-    """Run a trace again in the interpreted spec, and see whether it still shows what it claims.
+    """Run a trace again in the interpreted spec, or on an implementation, and see whether it still shows what it claims.
 
     Exit codes: 0 it runs and shows it; 1 it runs and does not show it; 2 it cannot be read, or its actions do not run
     on this spec at these bounds.
     """
     from .load import On, load
 
+    for option, given in {"--target-profile": target_profile, "--target-bounds": target_bounds}.items():
+        if given and target is None:
+            raise UsageError(f"{option} is for an implementation; name it with --target")
     loaded = load(trace, On(spec, profile, fault, tuple(bounds or ())))
+    if target is not None:
+        from . import replay_target as on
+
+        wanted = on.On(target, target_profile, tuple(target_bounds or ()))
+        raise typer.Exit(on.OnTarget(loaded, wanted).run(full=full, quiet=quiet))
     raise typer.Exit(_report(loaded, full=full, quiet=quiet))
 
 
