@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ...spec.lang import BoundSpec, Rule
+    from ..conform.published import Explanation
     from ..conform.validate import Unexplained, Validation
     from .target import Target
 
@@ -27,7 +28,11 @@ MODEL, SEARCH, OUTPUT = "Model", "Limits (reached means UNDETERMINED, exit code 
 
 LogFile = Annotated[
     Path,
-    typer.Argument(metavar="LOG", help="A log of events, one JSON object a line (docs/logs.md).", show_default=False),
+    typer.Argument(
+        metavar="LOG",
+        help="A log of events, one JSON object a line, or a recording of vLLM's KV events (docs/logs.md).",
+        show_default=False,
+    ),
 ]
 SpecOption = Annotated[
     str | None,
@@ -51,7 +56,10 @@ Unlogged = Annotated[
 MaxStates = Annotated[
     str,
     typer.Option(
-        metavar="N", help="States that are possible at one time, such as 5M.", rich_help_panel=SEARCH, show_default=True
+        metavar="N",
+        help="States that are possible at one time, such as 5M; of a recording, states that are looked at.",
+        rich_help_panel=SEARCH,
+        show_default=True,
     ),
 ]
 TraceOut = Annotated[
@@ -80,10 +88,11 @@ def validate(
     trace_out: TraceOut = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the verdict only.", rich_help_panel=OUTPUT)] = False,
 ) -> None:
-    """Check a log of events against a spec, and name the first event that no state of the spec allows.
+    """Check a log or a recording of KV events against a spec, and name the first event that the spec does not allow.
 
     Exit codes: 0 HOLDS, 1 VIOLATED, 2 usage, spec or input error, 3 UNDETERMINED, 4 internal error.
     """
+    from ..conform.kv_events import is_recording
     from .check import Output
     from .target import Wanted, resolve
     from .units import number
@@ -93,6 +102,8 @@ def validate(
         raise UsageError("name the spec with --spec: a file (my_spec.py) or a shipped one (kv)")
     most = number(max_states, "--max-states")
     found = resolve(Wanted(() if spec is None else (spec,), profile, fault, tuple(bounds or ()), enumerable=False))
+    if is_recording(log):
+        raise typer.Exit(_events(found, log, unlogged, most, trace_out, json=json, quiet=quiet))
     result = _validated(found, log, unlogged or (), most, trace=trace_out is not None)
     if json:
         print(jsonlib.dumps(_document(found, log, result), indent=2, ensure_ascii=False))
@@ -103,7 +114,26 @@ def validate(
     raise typer.Exit(_exit_code(result))
 
 
-def _exit_code(result: Validation) -> int:
+def _events(
+    found: Target, log: Path, unlogged: list[str] | None, most: int, trace_out: Path | None, *, json: bool, quiet: bool
+) -> int:
+    """Validate a recording of KV events; the exit code."""
+    from ..report.terminal import console
+    from . import validate_events
+
+    if unlogged:
+        raise UsageError(f"--unlogged: no action is in {log}, a recording of KV events; leave the option out")
+    recording, result = validate_events.explained(found, log, most, trace=trace_out is not None)
+    if json:
+        print(jsonlib.dumps(validate_events.document(found, recording, result), indent=2, ensure_ascii=False))
+    else:
+        validate_events.print_explanation(console(), found, recording, result, quiet=quiet)
+    if trace_out is not None:
+        _write(found, result, trace_out)
+    return _exit_code(result)
+
+
+def _exit_code(result: Validation | Explanation) -> int:
     from . import errors
 
     return {"HOLDS": errors.HOLDS, "VIOLATED": errors.VIOLATED, "UNDETERMINED": errors.UNDETERMINED}[result.verdict.value]
@@ -256,7 +286,7 @@ def _document(found: Target, log: Path, result: Validation) -> dict[str, Any]:
     return made
 
 
-def _write(found: Target, result: Validation, trace_out: Path) -> None:
+def _write(found: Target, result: Validation | Explanation, trace_out: Path) -> None:
     from ...traces.itf import document, write
     from ...traces.origin import Origin
 
