@@ -13,6 +13,7 @@ def conform(
     profile: given.Profile = None,
     fault: given.Fault = None,
     everything: given.Everything = False,
+    quick: given.Quick = False,
     bounds: given.Bounds = None,
     target_bounds: given.TargetBounds = None,
     symmetry: given.Symmetry = "on",
@@ -38,12 +39,11 @@ def conform(
     from .check import Output, limits_of
     from .conform_coverage import Wish
     from .conform_how import how
-    from .conform_rows import Asked
-    from .conform_session import Session
+    from .conform_session import Asked, Session
 
     output = Output(json, trace_out, False, quiet, verbose)
     output.validate(spec, target.rpartition(":")[0], log=log)
-    asked = Asked(spec, profile, fault, tuple(bounds or ()), tuple(target_bounds or ()), everything, random is not None)
+    asked = Asked(spec, profile, fault, tuple(bounds or ()), tuple(target_bounds or ()), everything, random is not None, quick)
     chosen = how(symmetry, workers, random, seed, log, {"--max-states": max_states, "--max-depth": max_depth})
-    limits = limits_of(max_states, max_depth, max_time, max_memory)
-    raise typer.Exit(Session.of(target, asked, output, limits, chosen, Wish.of(coverage, measure, workers, random)).run())
+    wish, limits = Wish.of(coverage, measure, workers, random), limits_of(max_states, max_depth, max_time, max_memory)
+    raise typer.Exit(Session.of(target, asked, output, limits, chosen, wish).run())

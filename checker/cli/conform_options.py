@@ -24,9 +24,10 @@ TargetName = Annotated[
     str,
     _option(
         MODEL,
-        "The implementation: `reference` (impl/engine), or the driver class in a file of yours (docs/conform.md).",
+        "The implementation: `reference` (impl/engine), a vLLM release (docs/vllm.md), or the driver class in a file of yours "
+        "(docs/conform.md).",
         "--target",
-        metavar="NAME | FILE.py:CLASS",
+        metavar="reference | vllm==VERSION | vllm==FOLDER | FILE.py:CLASS",
     ),
 ]
 Profile = Annotated[
@@ -38,6 +39,9 @@ Fault = Annotated[
     _option(MODEL, "A known bug, put back in both; without --bounds, at the bounds of the manifest.", metavar="ID"),
 ]
 Everything = Annotated[bool, _option(MODEL, "Every row of the manifest: all profiles, all faults.", "--all")]
+Quick = Annotated[
+    bool, _option(MODEL, "Of these rows only the small ones: at most 10,000 transitions are recorded for them.", "--quick")
+]
 Bounds = Annotated[
     list[str] | None,
     _option(MODEL, "Bounds of your own instead of the rows of the manifest. May be repeated.", metavar="NAME=VALUE,…"),

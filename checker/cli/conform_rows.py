@@ -10,10 +10,16 @@ from . import kvdata
 from .errors import UsageError
 from .target import SHIPPED, Target, Values, Wanted, parse_bounds, resolve
 
+QUICK = 10_000
+"""The most transitions of a row that is compared with `--quick`."""
+
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for: a shipped spec or a file, and its bounds; `different` is what only the target gets."""
+    """What was asked for: a shipped spec or a file, and its bounds; `different` is what only the target gets.
+
+    `standard` is the profile where none is named: that of the target.
+    """
 
     spec: str = "kv"
     profile: str | None = None
@@ -22,6 +28,8 @@ class Asked:
     different: tuple[str, ...] = ()
     everything: bool = False
     random: bool = False
+    quick: bool = False
+    standard: str = kvdata.DEFAULT
 
 
 @dataclass(frozen=True)
@@ -77,10 +85,15 @@ def rows(asked: Asked) -> list[Row]:
     """The rows of a command line; `UsageError` where there are none."""
     if asked.everything and (asked.profile or asked.fault or asked.bounds or asked.spec not in SHIPPED):
         raise UsageError("--all is every row of the manifest of kv: leave out the spec, --profile, --fault and --bounds")
+    if asked.quick and (asked.bounds or asked.spec not in SHIPPED):
+        raise UsageError("--quick chooses among the rows of the manifest of kv: leave out the spec and --bounds")
     if asked.bounds or asked.spec not in SHIPPED:
-        return [_row(asked, kvdata.Conform("", asked.profile, asked.fault, asked.bounds, None, {}))]
-    profile = asked.profile or (None if asked.fault or asked.everything else kvdata.DEFAULT)
+        named = asked.profile or (None if asked.fault or asked.spec not in SHIPPED else asked.standard)
+        return [_row(asked, kvdata.Conform("", named, asked.fault, asked.bounds, None, {}))]
+    profile = asked.profile or (None if asked.fault or asked.everything else asked.standard)
     named = _sizes(asked, profile) if asked.random else [r for r in kvdata.conform() if _is_of(r, asked, profile)]
+    if asked.quick and not asked.random:
+        named = [row for row in named if row.expected.get("transitions", 0) <= QUICK]
     if named:
         return [_row(asked, row) for row in named]
     if asked.fault:

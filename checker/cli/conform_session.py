@@ -12,8 +12,9 @@ from .clock import since_start
 from .conform_coverage import Covering, Wish
 from .conform_how import Exhaustive, Sampling
 from .conform_rows import Asked, Row, rows
-from .drivers import Implementation, find
+from .drivers import Implementation, find, profile_for
 from .errors import INTERNAL_ERROR, UsageError
+from .target import SHIPPED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +52,8 @@ class Session:
     @classmethod
     def of(cls, target: str, asked: Asked, output: Output, limits: Limits, how: Exhaustive | Sampling, wish: Wish) -> Session:
         """What a command line asks for; `UsageError` where the target or the rows are not there."""
+        if asked.spec in SHIPPED and not asked.profile and not asked.fault:
+            asked = replace(asked, standard=profile_for(find(target, asked.spec)))
         wanted = rows(asked)
         if isinstance(how, Sampling) and how.log is not None and len(wanted) > 1:
             raise UsageError(f"--log: {len(wanted)} rows would be one log; choose bounds with --bounds")

@@ -18,8 +18,8 @@ from .errors import INPUT_ERROR, INTERNAL_ERROR, UNDETERMINED, UsageError
 if TYPE_CHECKING:
     import typer
 
-VERBS = ("check", "conform", "validate", "replay", "explain", "models", "doctor")
-"""Each is a function in the module of its name."""
+VERBS = ("check", "conform", "validate", "replay", "explain", "audit", "models", "vllm", "doctor")
+"""Each is a function in the module of its name, or the commands `app` there."""
 CTRL_C = 130
 """What typer makes of a KeyboardInterrupt."""
 READER_GONE = 141
@@ -94,7 +94,10 @@ def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     for verb in verbs:
         module = importlib.import_module(f".{verb}", __package__)
-        app.command()(getattr(module, verb))
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=verb)
+        else:
+            app.command()(getattr(module, verb))
     app.callback()(about)
     return app
 

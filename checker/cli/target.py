@@ -215,12 +215,12 @@ def restrict(model: Model, names: Sequence[str]) -> None:
     bound.properties = tuple(p for p in bound.properties if p.name in names)
 
 
-def again(target: Target, trace: str, verb: str = "replay") -> str:
+def again(target: Target, trace: str, verb: str = "replay", options: Sequence[str] = ()) -> str:
     """The command that replays (or explains) a trace given in its short form, when run in the same folder."""
     import shlex
 
     differing = {n: v for n, v in target.model.bound.values.items() if target.base.get(n) != v}
-    options: list[str] = [*target.again]
+    options = [*target.again, *options]
     if differing:
         options += ["--bounds", ",".join(f"{name}={value}" for name, value in differing.items())]
     return shlex.join(["fencepost", verb, *words_of(trace, options)])

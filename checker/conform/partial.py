@@ -266,5 +266,8 @@ def brief(value: Any) -> str:
     """A value as JSON has it, cut to what fits in a message."""
     import json
 
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (TypeError, ValueError):  # keys that JSON has not, from a format that has them
+        text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -198,7 +198,7 @@ def row_part(model: Model, agreement: Agreement, said: Said) -> RowPart:
         actions=dict(figures.taken),
         cut=agreement.cut,
         vacuous=list(agreement.vacuous),
-        mismatch=None if agreement.mismatch is None else _mismatch(model, agreement.mismatch, said),
+        mismatch=None if agreement.mismatch is None else mismatch_part(model, agreement.mismatch, said.source, said.replay),
         hidden=None if agreement.hidden is None else _hidden(model, agreement.hidden),
         sampled=None if agreement.sampled is None else SampledPart(**asdict(agreement.sampled)),
         expected=dict(said.expected),
@@ -221,7 +221,8 @@ def coverage_part(covered: Sequence[FileCoverage], complete: bool) -> CoveragePa
     return CoveragePart(complete=complete, files=[FilePart(**one) for one in files], gaps=[GapPart(**gap) for gap in gaps])
 
 
-def _mismatch(model: Model, found: Mismatch, said: Said) -> MismatchPart:
+def mismatch_part(model: Model, found: Mismatch, source: str | None, replay: str) -> MismatchPart:
+    """Put a difference into its JSON form; `replay` is the command that shows its trace in the spec."""
     action, arguments = found.event
     rule = next((rule for rule in model.bound.actions if rule.name == action), None)  # "reset" is no action
     return MismatchPart(
@@ -230,9 +231,9 @@ def _mismatch(model: Model, found: Mismatch, said: Said) -> MismatchPart:
         length=len(found.trace),
         event=EventPart(action=action, arguments=model.bound.show_arguments(rule, arguments) if rule else {}),
         message=found.message,
-        differences=[DifferencePart(**_sides(one, "spec", "implementation")) for one in found.differences],
-        trace=document(model.bound, found.trace, origin(model, found, said.source)),
-        replay=said.replay,
+        differences=[DifferencePart(**sides(one, "spec", "implementation")) for one in found.differences],
+        trace=document(model.bound, found.trace, origin(model, found, source)),
+        replay=replay,
     )
 
 
@@ -246,11 +247,12 @@ def _hidden(model: Model, found: Hidden) -> HiddenPart:
         states=found.states,
         most=found.most,
         paths=[shorten(model.bound, trace) for trace in found.paths],
-        differences=[DigestPart(**_sides(one, "one", "other")) for one in found.differences],
+        differences=[DigestPart(**sides(one, "one", "other")) for one in found.differences],
     )
 
 
-def _sides(one: Difference, first: str, second: str) -> dict[str, Any]:
+def sides(one: Difference, first: str, second: str) -> dict[str, Any]:
+    """A difference with its two sides under these names, as JSON has them."""
     return {"path": one.path, first: plain(one.spec), second: plain(one.implementation)}
 
 

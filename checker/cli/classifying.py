@@ -1,0 +1,207 @@
+"""A classification for a command: the rows and profiles of the spec kv, the experiments, and the commands that repeat them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ...traces.driver import ANYTHING, Handing
+from ..conform.follow import restorable
+from . import kvdata
+from .clock import since_start
+from .drivers import RELEASE, Implementation
+from .errors import UsageError
+from .target import Values, load_shipped, parse_bounds
+
+if TYPE_CHECKING:
+    from ...traces.driver import Driver, Observation
+    from ..conform.classify import Profile
+    from ..conform.classify_report import Told
+    from ..conform.classify_schema import ClassificationPart, ClassifyDocument
+    from ..conform.experiments import Experiment, Experiments, Row
+    from ..explore.findings import OnProgress
+    from ..model import Limits
+
+
+def rows() -> tuple[Row, ...]:
+    """Where the spec kv is held against an implementation of unknown mechanisms."""
+    from ..conform.experiments import Row
+
+    found: list[dict[str, Any]] = kvdata.load("classify")["rows"]
+    return tuple(Row(r["name"], r["bounds"], r.get("longest"), tuple(r.get("tells") or ())) for r in found)
+
+
+def profiles() -> tuple[Profile, ...]:
+    """Every profile, with a choice for each switch."""
+    from ..conform.classify import Profile
+
+    spec = load_shipped("kv")
+    return tuple(Profile(name, spec.values(profile.switches)) for name, profile in kvdata.profiles().items())
+
+
+def switches() -> tuple[str, ...]:
+    """The mechanism switches: those that no row decides."""
+    from ..conform.classify import switches_of
+
+    return tuple(switches_of(load_shipped("kv"), rows()))
+
+
+def has_fence(mix: Mapping[str, int | str]) -> bool:
+    """Whether any blocks are fenced with these switches (spec/kv/pool.py)."""
+    return "fenced" in (mix["finish-free"], mix["abort-free"], mix["preemption-free"])
+
+
+class Mechanisms(Handing):
+    """A driver of the spec kv, of which `foreign` is not compared.
+
+    The spec notes a write to somebody else's block only where anything is fenced, which is not known of what is classified.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._whole = restorable(driver)
+
+    def observe(self) -> Observation:
+        """What the implementation shows of its mechanisms."""
+        shown = self._whole.observe()
+        return {**shown, "foreign": ANYTHING} if "foreign" in shown else shown
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        """Let an event happen."""
+        self._whole.take(action, arguments)
+
+    def reset(self) -> None:
+        """Begin again."""
+        self._whole.reset()
+
+    def save(self) -> Any:
+        """The whole state."""
+        return self._whole.save()
+
+    def restore(self, saved: Any) -> None:
+        """Go back to a saved state."""
+        self._whole.restore(saved)
+
+
+@dataclass
+class Classifying:
+    """A classification of a target of the spec kv.
+
+    `own` are values that only the target gets; `fixed` bounds that its classes fit, in place of those of the rows.
+    """
+
+    target: Implementation
+    own: Values
+    limits: Limits
+    fixed: Values = field(default_factory=dict[str, int | str])
+    title: str = ""
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Where it is held against the spec."""
+        return tuple(replace(row, bounds={**row.bounds, **self.fixed}) for row in rows())
+
+    @classmethod
+    def of(cls, target: Implementation, own: Sequence[str], limits: Limits) -> Classifying:
+        """What is asked for on a command line; `UsageError` where bounds are given that every row has of its own."""
+        try:
+            values = parse_bounds(own)
+        except UsageError as error:
+            raise UsageError(str(error).replace("--bounds", "--target-bounds")) from None
+        sizes = [name for name in values if name not in switches()]
+        if sizes:
+            known = ", ".join(switches())
+            raise UsageError(f"--target-bounds: {sizes[0]} is decided by each row; mechanism switches are: {known}")
+        load_shipped("kv").values(values)
+        return cls(target, values, limits)
+
+    def make(self, values: Mapping[str, int | str]) -> Driver:
+        """A driver at the bounds of a row; what it says of itself is kept."""
+        driver = self.target.make({**values, **self.own})
+        self.title = driver.title
+        return driver
+
+    def run(self, *, quiet: bool = False, verbose: bool = False) -> Told:
+        """Make the experiments; what an implementation prints goes to standard error."""
+        from contextlib import redirect_stdout
+
+        from ..conform.classify import Classifier
+        from ..conform.classify_report import Told
+        from ..report.progress import ProgressLine
+        from .interrupt import Interrupts
+
+        known = profiles()
+        progress = None if quiet else ProgressLine(sys.stderr)
+        with Interrupts() as interrupts, redirect_stdout(sys.stderr):
+            limits = replace(self.limits, cancelled=lambda: interrupts.asked)
+            try:
+                experiments = self._experiments(limits, progress)
+                found = Classifier(experiments, known).run()
+            except (KeyboardInterrupt, MemoryError):
+                raise
+            except BaseException as error:
+                blamed = self.target.blame(error)
+                raise error if blamed is None else blamed from error
+            finally:
+                if progress is not None:
+                    progress.close()
+        return Told(found, known, experiments.transitions, len(experiments.rows), self.again, verbose)
+
+    def again(self, experiment: Experiment) -> str:
+        """The command that holds the same mix against the implementation again."""
+        longest = () if experiment.row.longest is None else ("--max-depth", str(experiment.row.longest))
+        return repeated("conform", self.target, self.own, experiment.model.bound.values, experiment.row.bounds, longest)
+
+    def part(self, told: Told) -> ClassificationPart:
+        """A classification in its JSON form."""
+        from ..conform.classify_schema import classification_part
+
+        return classification_part(told, self.rows)
+
+    def document(self, told: Told, exit_code: int) -> ClassifyDocument:
+        """The whole result in its JSON form."""
+        from ..conform.classify_schema import whole
+        from ..conform.schema import TargetPart
+        from ..model import Model
+        from ..report.schema import SpecPart
+
+        spec = SpecPart.of(Model.of(load_shipped("kv")), None)
+        target = TargetPart(name=self.target.name, title=self.title)
+        return whole(spec, target, self.part(told), exit_code, since_start())
+
+    def _experiments(self, limits: Limits, progress: OnProgress | None) -> Experiments:
+        from ..conform.experiments import Experiments
+        from ..explore.native.memory import processors
+
+        workers = 1 if self.target.path is not None else processors()  # as in conform: a driver of a user's is not forked
+        return Experiments(
+            load_shipped("kv"), self.rows, lambda values: Mechanisms(self.make(values)), limits, progress, workers
+        )
+
+
+def repeated(
+    verb: str, target: Implementation, own: Values, values: Values, bounds: Mapping[str, int | str], more: Sequence[str] = ()
+) -> str:
+    """The command that compares or checks a mix of switches (in `values`) at these bounds on a target again."""
+    mix = {name: values[name] for name in switches()}
+    named = min(kvdata.profiles(), key=lambda name: len(_differing(mix, name)))
+    words = ["fencepost", verb, *(["kv"] if verb == "check" else []), "--profile", named, "--target", target.name]
+    words += ["--bounds", _listed({**bounds, **_differing(mix, named)})]
+    its = load_shipped("kv").values(own)
+    other = {name: its[name] for name in mix if its[name] != mix[name]}
+    if verb == "conform" and other and not target.name.startswith(RELEASE):  # a release does what it does
+        words += ["--target-bounds", _listed(other)]
+    return shlex.join([*words, *more])
+
+
+def _differing(mix: Values, profile: str) -> Values:
+    """The choices of a mix that a profile has otherwise."""
+    of_profile = load_shipped("kv").values(kvdata.profile(profile).switches)
+    return {name: choice for name, choice in mix.items() if of_profile[name] != choice}
+
+
+def _listed(values: Mapping[str, int | str]) -> str:
+    return ",".join(f"{name}={value}" for name, value in values.items())

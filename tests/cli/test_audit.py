@@ -1,0 +1,431 @@
+"""`fencepost audit` and `fencepost vllm classify` beyond their output: JSON, limits, sections that fail, errors, commands."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.checker.cli.audit_rows import SMALL, AuditRow, config_row, fault_rows, small_rows
+from fencepost.checker.cli.audit_session import Asked, AuditSession
+from fencepost.checker.cli.check import limits_of
+from fencepost.checker.cli.classifying import profiles, repeated, switches
+from fencepost.checker.cli.drivers import find
+from fencepost.checker.cli.errors import UsageError
+from fencepost.checker.cli.main import main
+from fencepost.checker.cli.target import load_shipped
+from fencepost.checker.cli.vllm_classify import target_name
+from fencepost.checker.conform import audit_report
+from fencepost.checker.conform.audit import CLASSIFY, LOCKSTEP, PROPERTIES, Audit, Checked, Compared
+from fencepost.checker.conform.audit_schema import AuditDocument
+from fencepost.checker.conform.classify import Classification
+from fencepost.checker.conform.classify_report import Told
+from fencepost.checker.conform.classify_schema import ClassifyDocument
+from fencepost.checker.conform.product import conform
+from fencepost.checker.conform.search import search
+from fencepost.checker.model import Limits, Options
+from fencepost.checker.report.terminal import console
+from fencepost.checker.result import ActionCount, Verdict
+
+CONFIG = "max-num-seqs: 1\nno-enable-prefix-caching: true\n"
+FEW = Limits(max_states=30)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small config."""
+    path = tmp_path / "serve.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def session(asked: Asked, limits: Limits = FEW) -> AuditSession:
+    """An audit that prints nothing but its verdict."""
+    return AuditSession.of(asked, limits, quiet=True, verbose=False)
+
+
+def test_json_of_an_audit(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["audit", "--target", "reference", "--config", str(config), "--max-states", "30", "--json"])
+    made = AuditDocument.model_validate(json.loads(capsys.readouterr().out))
+    assert (code, made.exit_code, made.verdict) == (3, 3, "UNDETERMINED")
+    assert made.classification is not None
+    assert made.classification.nearest.profile == "reference"
+    assert made.classification.behaves_as is None
+    assert [row.name for row in made.lockstep] == [row.name for row in made.searched] == [str(config)]
+    assert made.lockstep[0].bounds["max-num-seqs"] == 1
+    assert made.errors == {}
+    assert {one.status for one in made.properties} <= {"undetermined", "reached", "not reached", "not applicable", "LATENT"}
+    assert shlex.split(made.again) == [
+        "fencepost",
+        "audit",
+        "--target",
+        "reference",
+        "--config",
+        str(config),
+        "--max-states",
+        "30",
+    ]
+
+
+def test_a_section_that_fails_hides_no_other(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = session(Asked(target="reference", config=config))
+
+    def fail(*_: object, **__: object) -> None:
+        raise UsageError("the classification cannot be made")
+
+    monkeypatch.setattr(made.classifying, "run", fail)
+    assert made.run(json=False, quiet=True) == 3
+    assert made.audit.errors == {CLASSIFY: "the classification cannot be made"}
+    assert made.audit.verdict is Verdict.UNDETERMINED
+    assert len(made.audit.compared) == len(made.audit.checked) == 1
+    assert f"{CLASSIFY} failed" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_defect_is_an_internal_error(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = session(Asked(target="reference", config=config))
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    for section in ("_compare", "_check"):
+        monkeypatch.setattr(made, section, fail)
+    monkeypatch.setattr(made.classifying, "run", fail)
+    assert made.run(json=False, quiet=True) == 4
+    assert set(made.audit.errors) == {CLASSIFY, LOCKSTEP, PROPERTIES}
+    assert "internal error: ZeroDivisionError: by nothing" in capsys.readouterr().err
+
+
+PLUGIN = """\
+import json
+
+
+def fail(*_, **__):
+    return json.loads("[")
+
+
+def call(function, *args):
+    return function(*args)
+"""
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["here", "in a process of a search"])
+@pytest.mark.parametrize("theirs", [True, False], ids=["in their class", "in Fencepost"])
+def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
+    config: Path, tmp_path: Path, theirs: bool, apart: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "somebodys_plugin.py").write_text(PLUGIN)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    plugin = importlib.import_module("somebodys_plugin")
+    made = session(Asked(target="reference", config=config))
+    made.asked = Asked(scheduler_cls="somebodys_plugin:Scheduler", config=config)
+    work: Callable[[], object] = plugin.fail if theirs else partial(plugin.call, limits_of, 1.5, None, None, None)
+
+    def fail(*_: object, **__: object) -> None:
+        if not apart:
+            work()
+        with ProcessPoolExecutor(1, get_context("fork")) as pool:
+            pool.submit(work).result()
+
+    monkeypatch.setattr(made, "_compare", fail)
+    monkeypatch.setattr(made, "_check", known)
+    monkeypatch.setattr(made.classifying, "run", known)
+    code = made.run(json=False, quiet=True)
+    assert set(made.audit.errors) == {LOCKSTEP}
+    if theirs:
+        assert code == 3
+        assert made.audit.errors[LOCKSTEP].startswith("--scheduler-cls somebodys_plugin:Scheduler: JSONDecodeError: ")
+        assert capsys.readouterr().err == ""
+    else:
+        assert code == 4
+        assert "internal error: " in capsys.readouterr().err
+
+
+def test_rows_for_which_there_is_no_time_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    made = session(Asked(target="reference"), Limits(max_states=30, max_seconds=1e-6))
+    assert made.run(json=False, quiet=True) == 3
+    assert list(made.audit.left_out[LOCKSTEP]) == [row.name for row in small_rows("reference")]
+    everything = [*small_rows("reference"), *fault_rows(switches())]
+    assert list(made.audit.left_out[PROPERTIES]) == [row.name for row in everything]
+    assert (made.audit.compared, made.audit.checked) == ((), ())
+    assert capsys.readouterr().out.startswith("UNDETERMINED: reference: ")
+
+
+# The verdict over all rows.
+
+REFERENCE = profiles()[0]
+MIX = {name: REFERENCE.mix[name] for name in switches()}
+
+
+def known(*_: object, cut: str | None = None, **__: object) -> Told:
+    """A classification as the reference implementation, complete or cut."""
+    return Told(Classification(MIX, REFERENCE, {}, cut=cut), profiles(), 0, 0, lambda _: "")
+
+
+def row_of(name: str) -> AuditRow:
+    """A row of an audit of the reference implementation by its name."""
+    return next(row for row in [*small_rows("reference"), *fault_rows(switches())] if row.name == name)
+
+
+@cache
+def checked(name: str, max_states: int | None = None) -> Checked:
+    """The reference implementation searched at a row."""
+    row = row_of(name)
+    model = row.model(MIX, "reference")
+    driver = find("reference", "kv").make(model.bound.values)
+    return Checked(row.name, model, search(model, driver, Options(keep_going=True, limits=Limits(max_states))), "")
+
+
+@cache
+def compared(name: str, *, lax: bool = False) -> Compared:
+    """The reference implementation, or one that frees the blocks of aborted requests at once, in lockstep at a row."""
+    row = row_of(name)
+    model = row.model(MIX, "reference")
+    own = {"abort-free": "at-once"} if lax else {}
+    driver = find("reference", "kv").make({**model.bound.values, **own})
+    return Compared(row.name, model, conform(model, driver, Limits()), "")
+
+
+def untaken(row: Checked, action: str) -> Checked:
+    """The same search with an action that was never taken."""
+    result = row.searched.result
+    counts = tuple(ActionCount(a.name, 0, 0) if a.name == action else a for a in result.figures.actions)
+    assert counts != result.figures.actions, action
+    return replace(row, searched=replace(row.searched, result=replace(result, figures=replace(result.figures, actions=counts))))
+
+
+ALONE, FULL = "no connector, one request runs at a time", "where B01 shows"
+NARROW, NARROWEST = "where B23 shows", "where B11 shows"
+"""Rows: something is vacuous at all but FULL, and pools run full at NARROW only of the two."""
+
+
+def audit_of(*rows: Checked, lockstep: tuple[Compared, ...] | None = None, told: Told | None = None) -> Audit:
+    """An audit of which everything but these rows holds."""
+    return Audit((), told or known(), (compared(ALONE),) if lockstep is None else lockstep, rows)
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is wrapped."""
+    monkeypatch.setenv("COLUMNS", "2000")
+
+
+def reasons(audit: Audit, capsys: pytest.CaptureFixture[str]) -> str:
+    """The verdict line."""
+    audit_report.verdict(console(), audit, "it")
+    return capsys.readouterr().out.rstrip()
+
+
+def test_what_some_row_puts_to_the_test_is_not_vacuous() -> None:
+    alone, full = checked(ALONE), checked(FULL)
+    assert alone.searched.result.vacuous
+    assert audit_of(alone, full).vacuous == ()
+    assert audit_of(alone, full).verdict is Verdict.HOLDS
+
+
+def test_one_row_is_judged_as_a_check_judges_it() -> None:
+    for row in (checked(ALONE), checked(FULL), checked(FULL, 30)):
+        result = row.searched.result
+        assert audit_of(row).vacuous == result.vacuous
+        assert audit_of(row).verdict is result.verdict
+    assert {checked(row).searched.result.verdict for row in (ALONE, FULL)} == {Verdict.UNDETERMINED, Verdict.HOLDS}
+
+
+def test_what_no_row_puts_to_the_test_is_vacuous(capsys: pytest.CaptureFixture[str]) -> None:
+    audit = audit_of(checked(NARROW), checked(NARROWEST))
+    never = {one.partition(" is ")[0].partition(":")[0] for one in audit.vacuous}
+    assert {"preemption-pays", "witness preemption-with-a-step-in-flight", "witness a-token-is-known"} <= never
+    assert "witness pool-runs-full" not in never, "it is reached at one of the rows"
+    assert "witness pool-runs-full is never reached" in audit.checked[1].searched.result.vacuous
+    assert not any("block-in-flight-is-allocatable" in one for one in never), "that a latent state is not reached is no fault"
+    assert audit.verdict is Verdict.UNDETERMINED
+    assert f"; vacuous: {'; '.join(audit.vacuous)}" in reasons(audit, capsys)
+
+
+def test_an_action_that_no_row_takes_is_vacuous(capsys: pytest.CaptureFixture[str]) -> None:
+    alone, full = checked(ALONE), checked(FULL)
+    assert audit_of(untaken(alone, "abort"), full).verdict is Verdict.HOLDS
+    never = audit_of(untaken(alone, "abort"), untaken(full, "abort"))
+    assert never.vacuous == ("action abort is never taken",)
+    assert never.verdict is Verdict.UNDETERMINED
+    assert reasons(never, capsys).endswith("vacuous: action abort is never taken")
+
+
+def test_an_action_that_no_lockstep_takes_is_vacuous() -> None:
+    one = compared(ALONE)
+    figures = replace(one.agreement.figures, taken={**one.agreement.figures.taken, "abort": 0})
+    without = replace(one, agreement=replace(one.agreement, figures=figures))
+    full = checked(FULL)
+    assert audit_of(full, lockstep=(without, one)).verdict is Verdict.HOLDS
+    assert audit_of(full, lockstep=(without, without)).vacuous == ("in lockstep, action abort is never taken",)
+    assert audit_of(full, lockstep=(without, without)).verdict is Verdict.UNDETERMINED
+
+
+def test_of_a_search_that_was_cut_the_limit_is_the_reason() -> None:
+    audit = audit_of(checked(NARROW), checked(FULL, 30))
+    assert audit.vacuous == ()
+    assert audit.verdict is Verdict.UNDETERMINED
+
+
+def test_an_audit_that_lacks_a_section_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = audit_of(checked(FULL))
+    assert whole.verdict is Verdict.HOLDS
+    for lacking in (replace(whole, told=None), replace(whole, compared=()), replace(whole, checked=())):
+        assert lacking.verdict is Verdict.UNDETERMINED
+    assert "nothing was compared in lockstep" in reasons(replace(whole, compared=()), capsys)
+    assert "no state was searched" in reasons(replace(whole, checked=()), capsys)
+    assert replace(whole, errors={LOCKSTEP: "no driver"}).verdict is Verdict.UNDETERMINED
+
+
+def test_a_difference_counts_where_it_is_known_what_the_implementation_behaves_as() -> None:
+    differs = (compared(FULL, lax=True),)
+    assert differs[0].verdict is Verdict.VIOLATED
+    whole = audit_of(checked(FULL), lockstep=differs)
+    assert whole.verdict is Verdict.VIOLATED
+    assert replace(whole, errors={PROPERTIES: "no driver"}).verdict is Verdict.VIOLATED
+    assert replace(whole, told=known(cut="time limit")).verdict is Verdict.UNDETERMINED
+    assert replace(whole, told=None).verdict is Verdict.UNDETERMINED
+
+
+def test_at_the_bounds_of_a_config_it_is_the_verdict_of_a_check(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row, _ = config_row(config, "reference")
+    model = row.model(MIX, "reference")
+    driver = find("reference", "kv").make(model.bound.values)
+    expected = search(model, driver, Options(keep_going=True)).result
+    assert expected.vacuous, "a config at which nothing is vacuous tells nothing here"
+    made = session(Asked(target="reference", config=config), Limits())
+    monkeypatch.setattr(made.classifying, "run", known)
+    assert made.run(json=False, quiet=True) == 3
+    assert [one.verdict for one in made.audit.compared] == [Verdict.HOLDS]
+    assert f"; vacuous: {'; '.join(expected.vacuous)}\n" in capsys.readouterr().out
+    assert main(["check", str(config), "--target", "reference", "--quiet"]) == 3
+
+
+def test_small_rows_are_there_for_every_profile() -> None:
+    for profile in profiles():
+        rows = small_rows(profile.name)
+        assert len(rows) >= 3, f"{profile.name} has few rows with at most {SMALL} transitions"
+        assert all(set(row.bounds).isdisjoint(switches()) for row in rows)
+
+
+def test_where_public_bugs_show_is_looked_at_once_each() -> None:
+    rows = fault_rows(switches())
+    assert len(rows) >= 5
+    assert all(set(row.bounds).isdisjoint(switches()) for row in rows)
+    assert len({tuple(sorted(row.bounds.items())) for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (Asked(vllm="0.0.1"), "vLLM 0.0.1 is not in"),
+        (Asked(vllm="/", scheduler_cls="a:B"), "holds no package vllm"),
+        (Asked(target="nothing"), "there is no target 'nothing'"),
+        (Asked(target="reference", connector="a:B"), "--kv-connector is for a vLLM"),
+        (Asked(vllm="/", connector="Connector"), "name the module, too"),
+        (Asked(target="reference", own=("blocks=2",)), "blocks is decided by each row"),
+    ],
+)
+def test_what_cannot_be_audited_is_an_input_error(asked: Asked, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        session(asked)
+
+
+def test_a_config_that_cannot_be_read_is_an_input_error_before_anything_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.yaml").write_text("max-num-seqs: [1\n")
+    assert main(["audit", "--target", "reference", "--config", str(tmp_path / "broken.yaml")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "broken.yaml" in captured.err
+
+
+def test_without_a_vllm_there_is_nothing_to_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fencepost.impl.vllm import find as releases
+
+    monkeypatch.setattr(releases, "importable", lambda: None)
+    with pytest.raises(UsageError, match="no vLLM is installed here"):
+        Asked().implementation()
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("0.33.0", "vllm==0.33.0"),
+        ("0.34.1rc1", "vllm==0.34.1rc1"),
+        ("reference", "reference"),
+        ("vllm==0.27.0", "vllm==0.27.0"),
+        ("driver.py:Mine", "driver.py:Mine"),
+    ],
+)
+def test_a_version_names_a_release(name: str, target: str) -> None:
+    assert target_name(name) == target
+
+
+def test_a_folder_names_the_vllm_in_it(tmp_path: Path) -> None:
+    assert target_name(str(tmp_path)) == f"vllm=={tmp_path}"
+
+
+def commanded(words: str) -> dict[str, str]:
+    """The options of a command by name."""
+    given = shlex.split(words)[2:]
+    return dict(zip(given[::2], given[1::2], strict=True))
+
+
+def test_the_command_of_an_experiment_names_what_the_nearest_profile_has_otherwise() -> None:
+    spec = load_shipped("kv")
+    bounds: Mapping[str, int | str] = {"kv-role": "kv_consumer", "blocks": 2}
+    values = spec.values({**profiles()[2].mix, **bounds, "victim-rule": "not-fenced"})
+    options = commanded(repeated("conform", find("reference", "kv"), {}, values, bounds))
+    assert options["--profile"] == "vllm-0.27"
+    assert options["--bounds"] == "kv-role=kv_consumer,blocks=2,victim-rule=not-fenced"
+    assert "uncached-free-order=head" in options["--target-bounds"]
+
+
+def test_json_of_a_classification(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["vllm", "classify", "reference", "--max-states", "40", "--json"])
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = ClassifyDocument.model_validate(made).classification
+    assert (code, found.verdict, found.reason) == (3, "UNDETERMINED", "more than 40 states (--max-states)")
+    assert {switch.name for switch in found.switches} == set(switches())
+    (free,) = (switch for switch in found.switches if switch.name == "abort-free")
+    (told,) = free.told
+    assert (free.choice, told.choice, told.evidence.event_number) == ("fenced", "at-once", 3)
+    assert told.evidence.mismatch.event.action == "abort"
+    assert shlex.split(told.evidence.again)[:4] == ["fencepost", "conform", "--profile", "reference"]
+
+
+@pytest.mark.slow
+def test_the_evidence_is_found_again_by_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["vllm", "classify", "reference", "--target-bounds", "victim-rule=any", "--json"]) == 0
+    found = ClassifyDocument.model_validate(json.loads(capsys.readouterr().out)).classification
+    assert found.behaves_as is not None
+    assert (found.behaves_as.profile, found.behaves_as.switches) == ("reference", {"victim-rule": "any"})
+    for switch in found.switches:
+        for told in switch.told:
+            assert main([*shlex.split(told.evidence.again)[1:], "--json"]) == 1
+            (row,) = json.loads(capsys.readouterr().out)["rows"]
+            assert row["mismatch"]["differences"] == [one.model_dump() for one in told.evidence.mismatch.differences]
+
+
+@pytest.mark.slow
+def test_the_reference_implementation_passes_its_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--target", "reference", "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "HOLDS: reference: behaves as reference; lockstep agrees; no property is violated"
+    )

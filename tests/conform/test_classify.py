@@ -1,0 +1,240 @@
+"""Classification: every mix of a small spec is found again, and the rows of kv tell its switches apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.checker.cli import kvdata
+from fencepost.checker.cli.classifying import profiles, rows, switches
+from fencepost.checker.cli.target import load_shipped
+from fencepost.checker.conform.classify import UNTOLD, Classification, Classifier, Profile, switches_of
+from fencepost.checker.conform.experiments import Experiments, Recording, Row, against
+from fencepost.checker.conform.observer import Observer
+from fencepost.checker.conform.result import Kind
+from fencepost.checker.model import Limits, Model
+from fencepost.checker.result import Verdict
+from fencepost.impl.drivers.reference import ReferenceDriver
+from fencepost.spec.lang import BoundSpec, Switch, load_file
+
+from .specdriver import SpecDriver
+
+DESK = load_file(Path(__file__).parent / "specs" / "desk.py")
+DESK_ROWS = (
+    Row("a small desk", {"loans": 3, "storm": "on"}),
+    Row("more copies than readers", {"copies": 3, "loans": 2, "storm": "off"}, 6),
+)
+CHOICES = switches_of(DESK, DESK_ROWS)
+MIXES = [dict(zip(CHOICES, choices, strict=True)) for choices in itertools.product(*CHOICES.values())]
+PLAIN = Profile("plain", {name: choices[0] for name, choices in CHOICES.items()})
+LAX = Profile("lax", {**PLAIN.mix, "return": "not-when-all-lent", "closing": "any"})
+QUIET = ("ask", "lend", "give_back", "shut")
+
+KV = load_shipped("kv")
+INTENDED = "intended-free-order"
+UNTESTABLE = {
+    INTENDED: "what the authors of a release meant, which changes nothing that it does",
+}
+"""Switches of kv whose choices no experiment can tell apart, and why."""
+UNTOLD_IN = {
+    ("vllm-0.23", "victim-rule"): "blocks of the preempted come back at once, so every victim pays",
+    ("vllm-0.23", "waiting-queues"): "with counted output nobody waits for old output: no request is ever skipped",
+    ("vllm-0.25", "waiting-queues"): "the same",
+}
+"""Profiles under which a switch has no effect, and why."""
+
+
+class Queueing(SpecDriver):
+    """A desk at which who asks last is served first."""
+
+    def observe(self) -> Mapping[str, Any]:
+        shown = dict(super().observe())
+        return {**shown, "line": shown["line"][::-1]} if "line" in shown else shown
+
+
+def desk(mix: Mapping[str, int | str], kind: type[SpecDriver] = SpecDriver, limits: Limits | None = None) -> Classification:
+    """Classify a desk with these switches."""
+
+    def make(values: Mapping[str, int | str]) -> SpecDriver:
+        return kind(BoundSpec(DESK, {**values, **mix}), QUIET)
+
+    return Classifier(Experiments(DESK, DESK_ROWS, make, limits or Limits()), (PLAIN, LAX)).run()
+
+
+def differing(one: Mapping[str, int | str], other: Mapping[str, int | str]) -> dict[str, int | str]:
+    """The choices of one mix that another has otherwise."""
+    return {name: choice for name, choice in one.items() if other[name] != choice}
+
+
+@pytest.mark.parametrize("mix", MIXES, ids=lambda mix: ",".join(map(str, mix.values())))
+def test_every_mix_is_found_again(mix: dict[str, str]) -> None:
+    found = desk(mix)
+    assert found.verdict is Verdict.HOLDS
+    assert found.mix == mix
+    nearest = min((PLAIN, LAX), key=lambda profile: len(differing(mix, profile.mix)))
+    assert found.nearest == nearest
+    assert found.flips == differing(mix, nearest.mix)
+    assert all(experiment.agrees for experiment in found.experiments)
+    assert {finding.switch for finding in found.findings if finding.told} == set(CHOICES)
+    for profile in (PLAIN, LAX):
+        assert (found.profiles[profile.name] is None) == (profile.mix == mix)
+
+
+def test_evidence_is_where_the_flip_differs_from_what_was_found() -> None:
+    found = desk(PLAIN.mix)
+    (order,) = (finding for finding in found.findings if finding.switch == "order")
+    experiment = order.told["newest"]
+    assert experiment.model.bound.values["order"] == "newest"
+    mismatch = experiment.mismatch
+    assert mismatch is not None
+    assert mismatch.kind is Kind.OBSERVATION
+    assert [step.action for step in mismatch.trace.steps] == ["ask", "lend"]
+    assert {difference.path for difference in mismatch.differences} == {"readers[A].copy", "shelf"}
+
+
+def test_a_desk_unlike_any_mix_is_shown_where_it_differs_first() -> None:
+    found = desk(LAX.mix, Queueing)
+    assert found.verdict is Verdict.VIOLATED
+    assert found.unlike is not None
+    mismatch = found.unlike.mismatch
+    assert mismatch is not None
+    assert [step.action for step in mismatch.trace.steps] == ["ask", "ask"]
+    assert [difference.path for difference in mismatch.differences] == ["line"]
+    assert found.findings == ()
+
+
+def test_a_limit_that_is_reached_is_undetermined_with_its_reason() -> None:
+    found = desk(PLAIN.mix, limits=Limits(max_states=5))
+    assert found.verdict is Verdict.UNDETERMINED
+    assert found.reason == "more than 5 states (--max-states)"
+
+
+def test_no_time_at_all_is_undetermined() -> None:
+    found = desk(LAX.mix, limits=Limits(max_seconds=1e-9))
+    assert found.verdict is Verdict.UNDETERMINED
+    assert found.reason == "time limit of 1e-09 s (--max-time)"
+
+
+def test_ctrl_c_is_undetermined() -> None:
+    found = desk(PLAIN.mix, limits=Limits(cancelled=lambda: True))
+    assert found.verdict is Verdict.UNDETERMINED
+    assert found.reason == "interrupted"
+
+
+def test_choices_that_no_row_tells_apart_are_those_of_the_nearest_profile() -> None:
+    alone = (Row("one reader, who never waits for a copy", {"readers": 1, "copies": 1, "loans": 1, "storm": "off"}),)
+    known = (Profile("newest", {**PLAIN.mix, "order": "newest"}), PLAIN)
+
+    def make(values: Mapping[str, int | str]) -> SpecDriver:
+        return SpecDriver(BoundSpec(DESK, values), QUIET)
+
+    found = Classifier(Experiments(DESK, alone, make, Limits()), known).run()
+    assert (found.verdict, found.nearest, found.flips) == (Verdict.HOLDS, known[0], {})
+    (order,) = (finding for finding in found.findings if finding.switch == "order")
+    assert (order.told, order.untold) == ({}, {"oldest": UNTOLD})
+
+
+def test_a_recording_contradicts_exactly_the_mixes_that_lockstep_contradicts_there() -> None:
+    """What was driven once is held against other mixes as if it were driven again."""
+    row = DESK_ROWS[0]
+    model = Model.of(DESK, {**row.bounds, **LAX.mix})
+
+    def make(values: Mapping[str, int | str]) -> SpecDriver:
+        return SpecDriver(BoundSpec(DESK, {**values, **PLAIN.mix}), QUIET)
+
+    experiments = Experiments(DESK, (row,), make, Limits())
+    found = experiments.compare(LAX.mix, row).mismatch
+    (recording,) = experiments.recordings
+    again = against(recording, model, Observer(model.bound))
+    assert found is not None
+    assert again is not None
+    assert (again.kind, again.event, again.differences) == (found.kind, found.event, found.differences)
+    for mix in MIXES:
+        other = Model.of(DESK, {**row.bounds, **mix})
+        driver = make(row.bounds)
+        rules = {rule.name: rule for rule in model.bound.actions}
+        fresh = Recording(driver, row, [(rules[name], args) for name, args in recording.events], model.bound)
+        one, two = (against(made, other, Observer(other.bound)) for made in (recording, fresh))
+        assert (one is None) == (two is None)
+    assert against(recording, Model.of(DESK, {**row.bounds, **PLAIN.mix}), Observer(model.bound)) is None
+
+
+# The rows of the spec kv.
+
+
+def profile_mix(name: str) -> dict[str, int | str]:
+    """The switches of a profile."""
+    values = KV.values(kvdata.profile(name).switches)
+    return {switch: values[switch] for switch in switches()}
+
+
+def kv_experiments(mix: Mapping[str, int | str], only: list[str] | None = None) -> Experiments:
+    """Experiments on the reference implementation with these switches, at some of the rows."""
+    some = [row for row in rows() if only is None or row.name in only]
+    return Experiments(KV, some, lambda values: ReferenceDriver({**values, **mix}), Limits(max_states=50_000))
+
+
+def test_rows_leave_every_mechanism_switch_open_and_name_no_other() -> None:
+    every = {name for name, bound in KV.bounds.items() if isinstance(bound, Switch)}
+    assert set(switches()) == every - {"kv-role"}
+    told = [switch for row in rows() for switch in row.tells]
+    assert sorted(told) == sorted(set(switches()) - set(UNTESTABLE))
+
+
+@pytest.mark.parametrize("switch", UNTESTABLE)
+def test_what_no_experiment_can_tell_apart_no_action_reads(switch: str) -> None:
+    mix = profile_mix("reference")
+    experiments = kv_experiments(mix)
+    bound = KV.bounds[switch]
+    assert isinstance(bound, Switch)
+    for row in experiments.rows:
+        assert len({experiments.steps({**mix, switch: choice}, row) for choice in bound.choices}) == 1
+
+
+def test_rows_have_every_action() -> None:
+    taken: set[str] = set()
+    for row in rows():
+        taken |= {rule.name for rule in BoundSpec(KV, row.bounds).actions}
+    assert taken == {declared.name for declared in KV.actions}
+
+
+@pytest.mark.parametrize("switch", sorted(set(switches()) - set(UNTESTABLE)))
+@pytest.mark.parametrize("base", ["reference", pytest.param("vllm-0.23", marks=pytest.mark.slow)])
+def test_choices_are_told_apart_at_the_row_that_is_for_it(base: str, switch: str) -> None:
+    """The spec with one switch flipped differs soon from an implementation without the flip, and a row says where."""
+    mix = profile_mix(base)
+    (row,) = (row for row in rows() if switch in row.tells)
+    experiments = kv_experiments(mix, [row.name])
+    bound = KV.bounds[switch]
+    assert isinstance(bound, Switch)
+    if (base, switch) in UNTOLD_IN:
+        pytest.skip(UNTOLD_IN[base, switch])
+    for other in set(bound.choices) - {str(mix[switch])}:
+        found = experiments.compare({**mix, switch: other}, row, shortest=True)
+        assert found.mismatch is not None, other
+        assert len(found.mismatch.trace) <= 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", list(kvdata.profiles()))
+def test_every_profile_is_classified_as_itself(profile: str) -> None:
+    found = Classifier(kv_experiments(profile_mix(profile)), profiles()).run()
+    assert found.verdict is Verdict.HOLDS
+    assert (found.nearest.name, found.flips) == (profile, {})
+    untold = {finding.switch for finding in found.findings if finding.untold}
+    assert untold == {switch for at, switch in UNTOLD_IN if at == profile} | set(UNTESTABLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switch", sorted(set(switches()) - set(UNTESTABLE)))
+def test_every_flip_is_found(switch: str) -> None:
+    mix = profile_mix("reference")
+    bound = KV.bounds[switch]
+    assert isinstance(bound, Switch)
+    for other in set(bound.choices) - {str(mix[switch])}:
+        found = Classifier(kv_experiments({**mix, switch: other}), profiles()).run()
+        assert found.verdict is Verdict.HOLDS, found.reason
+        assert {**found.nearest.mix, **found.flips} == {**mix, switch: other}
