@@ -68,7 +68,7 @@ test: $(VENV)/.installed-test
 
 test-vllm: $(VENV)/.installed-vllm
 	$(VENV)/bin/fencepost vllm fetch $(RELEASES)
-	$(PY) -m pytest -n $(JOBS) -m vllm
+	$(PY) -m pytest -n $(JOBS) -m "vllm and not slow"
 
 dev: $(VENV)/.installed-dev
 

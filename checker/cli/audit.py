@@ -77,7 +77,7 @@ def audit(
     """Audit a vLLM fork or plugin: which release it behaves as, where it differs, which properties it violates.
 
     Exit codes: 0 HOLDS, 1 VIOLATED (a property is violated, or it differs from what it behaves as), 2 usage or input error,
-    3 UNDETERMINED (a limit was reached, or a section failed), 4 internal error.
+    3 UNDETERMINED (a limit was reached, a section failed, or something was put to the test at no row), 4 internal error.
     """
     from .audit_session import Asked, AuditSession
     from .check import Output, limits_of

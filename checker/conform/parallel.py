@@ -49,7 +49,7 @@ def visits(visitor: Visitor[Found], known: Known, level: Sequence[Node], workers
                 for start, chunk in zip(starts := range(0, len(level), CHUNK), pool.map(_visit, starts), strict=True):
                     yield from zip(level[start : start + CHUNK], chunk, strict=False)
             finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)  # waits: a process whose result nobody reads would outlive this one
     finally:
         _inherited = None
 

@@ -59,13 +59,22 @@ class Memory:
         self.numbers = {id(one): number for number, one in enumerate(self._anchors)}
 
     def _reached(self) -> list[Any]:
-        """What is there now, and is neither plain nor made anew all the time."""
+        """What is there now, and is neither plain nor made anew all the time, such as tuples and bound methods."""
         found: dict[int, Any] = {}
+        todo: list[Any] = []
         for one, _, content in self.save().records:
             values: Iterable[Any] = cast("dict[Any, Any]", content).values() if isinstance(content, dict) else content
-            for value in (one, *values):
-                if not isinstance(value, (*PLAIN, tuple, frozenset, types.MethodType)):
-                    found[id(value)] = value
+            todo += [one, *values]
+        while todo:
+            one = todo.pop()
+            if isinstance(one, PLAIN) or id(one) in found:
+                continue
+            if isinstance(one, (tuple, frozenset, types.MethodType)):
+                todo += _inside(one)
+                continue
+            found[id(one)] = one
+            if isinstance(one, (types.FunctionType, partial)):
+                todo += _inside(one)
         return list(found.values())
 
     def save(self) -> Saved:

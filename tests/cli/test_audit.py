@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.checker.cli import audit_session
 from fencepost.checker.cli.audit_rows import SMALL, AuditRow, config_row, fault_rows, small_rows
 from fencepost.checker.cli.audit_session import Asked, AuditSession
 from fencepost.checker.cli.check import limits_of
 from fencepost.checker.cli.classifying import profiles, repeated, switches
-from fencepost.checker.cli.drivers import find
+from fencepost.checker.cli.drivers import Implementation, find
 from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import main
 from fencepost.checker.cli.target import load_shipped
@@ -35,6 +36,7 @@ from fencepost.checker.conform.search import search
 from fencepost.checker.model import Limits, Options
 from fencepost.checker.report.terminal import console
 from fencepost.checker.result import ActionCount, Verdict
+from fencepost.traces.driver import Driver
 
 CONFIG = "max-num-seqs: 1\nno-enable-prefix-caching: true\n"
 FEW = Limits(max_states=30)
@@ -151,6 +153,23 @@ def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
     else:
         assert code == 4
         assert "internal error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("plain", "error"), [(True, UsageError), (False, ZeroDivisionError)])
+def test_what_cannot_be_made_without_a_class_of_the_users_either_is_not_its_fault(
+    plain: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release(name: str, _: str, scheduler_cls: str | None, connector: str | None) -> Implementation:
+        def make(values: Mapping[str, int | str]) -> Driver:
+            if plain and (scheduler_cls, connector) == (None, None):
+                return find("reference", "kv").make(values)
+            raise ZeroDivisionError("by nothing")
+
+        return Implementation(name, make)
+
+    monkeypatch.setattr(audit_session, "of_release", release)
+    with pytest.raises(error, match="by nothing"):
+        session(Asked(vllm="0.33.0", scheduler_cls="somebodys:Scheduler"))
 
 
 def test_rows_for_which_there_is_no_time_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,9 +293,11 @@ def test_an_action_that_no_lockstep_takes_is_vacuous() -> None:
 
 
 def test_of_a_search_that_was_cut_the_limit_is_the_reason() -> None:
-    audit = audit_of(checked(NARROW), checked(FULL, 30))
-    assert audit.vacuous == ()
-    assert audit.verdict is Verdict.UNDETERMINED
+    cut, narrow = checked(FULL, 5), checked(NARROWEST)
+    assert any(action.taken == 0 for action in cut.searched.result.figures.actions)
+    for audit in (audit_of(narrow, cut), replace(audit_of(narrow), left_out={PROPERTIES: (FULL,)})):
+        assert audit.vacuous == ()
+        assert audit.verdict is Verdict.UNDETERMINED
 
 
 def test_an_audit_that_lacks_a_section_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:

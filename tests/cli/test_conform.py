@@ -228,7 +228,7 @@ def test_files_that_are_no_drivers(text: str, said: str, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--target", "vllm"], "there is no target 'vllm'; there is reference, or a driver of yours: driver.py:CLASS"),
+        (["--target", "vlm"], "there is no target 'vlm'; there is reference, vllm==VERSION, vllm==FOLDER, "),
         (["--target", "nowhere.py:Engine"], "nowhere.py cannot be read: No such file"),
         (["--target", "nowhere.py"], "name the class of the driver, too, as in nowhere.py:Engine"),
         ([LENDING, "--target", "reference"], "reference implements the spec kv, not lending"),

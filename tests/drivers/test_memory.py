@@ -281,3 +281,30 @@ def test_memories_are_let_go() -> None:
     del first
     gc.collect()
     assert Memory([world]).number <= number
+
+
+class Owner:
+    """Not copied itself; what is copied has a method of it."""
+
+    def __init__(self) -> None:
+        self.told = Told(self.tell)
+
+    def tell(self) -> str:
+        """Which one it is."""
+        return f"the owner of {id(self.told)}"
+
+
+class Told:
+    """Has a method of its owner, in a tuple besides."""
+
+    def __init__(self, tell: Any) -> None:
+        self.tell, self.more = tell, (tell, 1)
+
+
+def test_methods_of_what_is_not_copied_stay_those_of_this_process() -> None:
+    owner = Owner()
+    memory = Memory([owner.told], {Owner})
+    sent = pickle.dumps(memory.save())
+    pickle.loads(sent).restore()
+    assert owner.told.tell.__self__ is owner
+    assert owner.told.more[0].__self__ is owner

@@ -23,6 +23,9 @@ UNTOLD = {
 }
 """What has no effect in a release (tests/conform/test_classify.py says why)."""
 
+LONG = ("0.23.0", "0.25.0", "0.27.0")
+"""Releases whose classification takes about a minute."""
+
 PLUGIN = '''\
 """A scheduler that defers no free, whatever is in flight."""
 
@@ -40,7 +43,7 @@ class NoScheduler:
 '''
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", [pytest.param(v, marks=[pytest.mark.slow] * (v in LONG)) for v in RELEASES])
 def test_a_release_is_classified_as_its_profile(version: str) -> None:
     code, made = fencepost("vllm", "classify", version)
     found = ClassifyDocument.model_validate(made).classification
@@ -62,6 +65,7 @@ def audit(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_scheduler_class_that_frees_at_once_is_found_out(tmp_path: Path) -> None:
     done = audit(tmp_path, "--scheduler-cls", "plugin:Hasty", "--json")
     assert done.returncode == 1, done.stderr

@@ -93,7 +93,7 @@ DEADLOCK = """
 nobody = frozenset()
 events = [
     ("submit", (0, 2, 0, False)), ("submit", (1, 2, 0, True)), ("schedule", ()), ("schedule", ()), ("schedule", ()),
-    # The queue is full. The load's completion comes with the output of the oldest step; then A finds no block and gives its own up.
+    # The queue is full. The load's completion comes with the oldest output; then A finds no block and gives its own up.
     ("land", (1,)), ("run_step", ()), ("process", (nobody,)), ("report", (1,)), ("schedule", ()),
     ("run_step", ()), ("process", (nobody,)), ("abort", (1,)), ("submit", (1, 2, 0, True)), ("schedule", ()),
     # A was skipped, and B's blocks are those that A will lack.
