@@ -31,6 +31,7 @@ RUNS: list[tuple[int, list[str]]] = [
     (0, ["models"]),
     (0, ["vllm", "list"]),
     (2, ["vllm", "fetch", "0.33.0", "--wheel", "missing.whl"]),
+    (2, ["audit", "--vllm", "missing"]),
     (0, ["doctor"]),
     (2, ["check", "missing.yaml"]),
 ]
