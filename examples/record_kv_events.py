@@ -14,14 +14,15 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any, cast
+from importlib import import_module
+from typing import Any
 
-import zmq
+zmq: Any = import_module("zmq")
 
 
 def opened(kind: int) -> Any:
     """A socket that is not connected yet."""
-    return cast("Any", zmq).Context.instance().socket(kind)
+    return zmq.Context.instance().socket(kind)
 
 
 def replayed(endpoint: str, start: int) -> Iterator[tuple[int, bytes]]:
