@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .clock import since_start
 from .drivers import RELEASE, Implementation, find, profile_for
+from .driving import driving
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,23 +54,10 @@ def run(found: Target, implementation: Implementation, options: Options, output:
 
 def _search(found: Target, implementation: Implementation, driver: Driver, options: Options, output: Output) -> Searched:
     from ..conform.search import search
-    from ..explore.memory import resident_memory, usable_memory
+    from ..explore.memory import default_budget
     from ..explore.native.memory import processors
-    from ..report.progress import ProgressLine
-    from .interrupt import Interrupts
 
     workers = options.threads or (1 if implementation.path is not None else processors())
-    most = options.limits.max_bytes or resident_memory() + usable_memory() * 9 // 10
-    progress = None if output.quiet else ProgressLine(sys.stderr)
-    with Interrupts() as interrupts, redirect_stdout(sys.stderr):
-        limits = replace(options.limits, max_bytes=most, cancelled=lambda: interrupts.asked)
-        try:
-            return search(found.model, driver, replace(options, limits=limits), progress, workers=workers)
-        except (KeyboardInterrupt, MemoryError):
-            raise
-        except BaseException as error:
-            blamed = implementation.blame(error)
-            raise error if blamed is None else blamed from error
-        finally:
-            if progress is not None:
-                progress.close()
+    most = options.limits.max_bytes or default_budget()
+    with driving(implementation, replace(options.limits, max_bytes=most), quiet=output.quiet) as run:
+        return search(found.model, driver, replace(options, limits=run.limits), run.progress, workers=workers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from ..conform.follow import restorable
 from . import kvdata
 from .clock import since_start
 from .drivers import RELEASE, Implementation
+from .driving import driving
 from .errors import UsageError
 from .target import Values, load_shipped, parse_bounds
 
@@ -126,28 +126,13 @@ class Classifying:
 
     def run(self, *, quiet: bool = False, verbose: bool = False) -> Told:
         """Make the experiments; what an implementation prints goes to standard error."""
-        from contextlib import redirect_stdout
-
         from ..conform.classify import Classifier
         from ..conform.classify_report import Told
-        from ..report.progress import ProgressLine
-        from .interrupt import Interrupts
 
         known = profiles()
-        progress = None if quiet else ProgressLine(sys.stderr)
-        with Interrupts() as interrupts, redirect_stdout(sys.stderr):
-            limits = replace(self.limits, cancelled=lambda: interrupts.asked)
-            try:
-                experiments = self._experiments(limits, progress)
-                found = Classifier(experiments, known).run()
-            except (KeyboardInterrupt, MemoryError):
-                raise
-            except BaseException as error:
-                blamed = self.target.blame(error)
-                raise error if blamed is None else blamed from error
-            finally:
-                if progress is not None:
-                    progress.close()
+        with driving(self.target, self.limits, quiet=quiet) as run:
+            experiments = self._experiments(run.limits, run.progress)
+            found = Classifier(experiments, known).run()
         return Told(found, known, experiments.transitions, len(experiments.rows), self.again, verbose)
 
     def again(self, experiment: Experiment) -> str:

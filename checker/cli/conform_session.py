@@ -13,6 +13,7 @@ from .conform_coverage import Covering, Wish
 from .conform_how import Exhaustive, Sampling
 from .conform_rows import Asked, Row, rows
 from .drivers import Implementation, find, profile_for
+from .driving import driving
 from .errors import INTERNAL_ERROR, UsageError
 from .target import SHIPPED
 
@@ -52,12 +53,13 @@ class Session:
     @classmethod
     def of(cls, target: str, asked: Asked, output: Output, limits: Limits, how: Exhaustive | Sampling, wish: Wish) -> Session:
         """What a command line asks for; `UsageError` where the target or the rows are not there."""
-        if asked.spec in SHIPPED and not asked.profile and not asked.fault:
-            asked = replace(asked, standard=profile_for(find(target, asked.spec)))
+        found = find(target, asked.spec) if asked.spec in SHIPPED else None
+        if found is not None and not asked.profile and not asked.fault:
+            asked = replace(asked, standard=profile_for(found))
         wanted = rows(asked)
         if isinstance(how, Sampling) and how.log is not None and len(wanted) > 1:
             raise UsageError(f"--log: {len(wanted)} rows would be one log; choose bounds with --bounds")
-        found = find(target, wanted[0].target.model.spec.name)
+        found = found or find(target, wanted[0].target.model.spec.name)
         if wish.wanted and isinstance(how, Exhaustive):
             how = Covering.of(how, wish, found, asked, wanted)
             wanted += how.larger
@@ -83,27 +85,14 @@ class Session:
         return self._exit_code()
 
     def _compare(self, row: Row, driver: Driver) -> Agreement:
-        from ..report.progress import ProgressLine
-        from .interrupt import Interrupts
-
-        progress = None if self.output.quiet else ProgressLine(sys.stderr)
-        with Interrupts() as interrupts, redirect_stdout(sys.stderr):  # what an implementation prints is no part of the report
-            limits = replace(self.limits, cancelled=lambda: interrupts.asked)
-            if row.longest is not None and limits.max_depth is None:
-                limits = replace(limits, max_depth=row.longest)
-            try:
-                return within(
-                    row, self.how.compare(row.target.model, driver, limits, progress, users=self.target.path is not None)
-                )
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                blamed = self.target.blame(error)
-                raise error if blamed is None else blamed from error
-            finally:
-                self.interrupted = interrupts.asked
-                if progress is not None:
-                    progress.close()
+        limits = self.limits
+        if row.longest is not None and limits.max_depth is None:
+            limits = replace(limits, max_depth=row.longest)
+        users = self.target.path is not None
+        with driving(self.target, limits, quiet=self.output.quiet) as run:
+            agreement = self.how.compare(row.target.model, driver, run.limits, run.progress, users=users)
+            self.interrupted = run.interrupts.asked
+        return within(row, agreement)
 
     def _unexpected(self, row: Row, agreement: Agreement) -> list[str]:
         """In what a complete comparison is not as recorded: an implementation of one's own may have more states."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..model import DEADLOCK, SPEC_ERROR, Model
 from . import kvdata
@@ -51,6 +51,16 @@ class Target:
         rest = {name: value for name, value in values.items() if self.implied.get(name) != value}
         profile = [f"profile {self.model.profile}"] if self.model.profile else []
         return ", ".join([*profile, *(f"{name}={value}" for name, value in rest.items())]) or "its one size (no bounds)"
+
+    def identity(self) -> dict[str, Any]:
+        """What says in JSON which model this is: the spec, its profile and fault, and its bounds."""
+        model = self.model
+        return {
+            "spec": {"name": model.spec.name, "source": self.source, "sha256": model.spec.source_hash()},
+            "profile": model.profile,
+            "fault": model.fault,
+            "bounds": dict(model.bound.values),
+        }
 
 
 @dataclass(frozen=True)

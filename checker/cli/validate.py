@@ -142,15 +142,14 @@ def _exit_code(result: Validation | Explanation) -> int:
 def _validated(found: Target, log: Path, unlogged: Sequence[str], most: int, *, trace: bool) -> Validation:
     from ..conform.log import Log
     from ..conform.validate import validate as check
-    from ..explore.memory import resident_memory, usable_memory
+    from ..explore.memory import default_budget
     from ..model import Limits
     from .interrupt import Interrupts
 
     bound = found.model.bound
     rules = [_rule(bound, name) for name in dict.fromkeys(unlogged)]
-    memory = resident_memory() + usable_memory() * 9 // 10
     with Interrupts() as interrupts:
-        limits = Limits(max_states=most, max_bytes=memory, cancelled=lambda: interrupts.asked)
+        limits = Limits(max_states=most, max_bytes=default_budget(), cancelled=lambda: interrupts.asked)
         return check(Log(log, bound), rules, limits, trace=trace)
 
 
@@ -251,17 +250,14 @@ def _document(found: Target, log: Path, result: Validation) -> dict[str, Any]:
     from ...traces.origin import version
     from ..conform.differences import ABSENT
 
-    model, lost = found.model, result.unexplained
+    lost = result.unexplained
     made: dict[str, Any] = {
         "format": JSON_FORMAT,
         "version": version(),
         "verdict": result.verdict.value,
         "reason": result.reason if lost is None else None,
         "log": str(log),
-        "spec": {"name": model.spec.name, "source": found.source, "sha256": model.spec.source_hash()},
-        "profile": model.profile,
-        "fault": model.fault,
-        "bounds": dict(model.bound.values),
+        **found.identity(),
         "events": result.events,
         "line": result.line,
         "states": result.states,

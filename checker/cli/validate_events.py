@@ -25,14 +25,13 @@ def explained(found: Target, path: Path, most: int, *, trace: bool) -> tuple[Rec
     """Read a recording and look for a run of the spec."""
     from ..conform.kv_events import read
     from ..conform.published import explain
-    from ..explore.memory import resident_memory, usable_memory
+    from ..explore.memory import default_budget
     from ..model import Limits
     from .interrupt import Interrupts
 
     recording = read(path)
-    memory = resident_memory() + usable_memory() * 9 // 10
     with Interrupts() as interrupts:
-        limits = Limits(max_states=most, max_bytes=memory, cancelled=lambda: interrupts.asked)
+        limits = Limits(max_states=most, max_bytes=default_budget(), cancelled=lambda: interrupts.asked)
         return recording, explain(recording, found.model.bound, limits, trace=trace)
 
 
@@ -89,17 +88,14 @@ def document(found: Target, recording: Recording, result: Explanation) -> dict[s
     """The result as one JSON object (docs/logs.md)."""
     from ...traces.origin import version
 
-    model, lost = found.model, result.unpublished
+    lost = result.unpublished
     made: dict[str, Any] = {
         "format": JSON_FORMAT,
         "version": version(),
         "verdict": result.verdict.value,
         "reason": result.reason if lost is None else None,
         "recording": str(recording.path),
-        "spec": {"name": model.spec.name, "source": found.source, "sha256": model.spec.source_hash()},
-        "profile": model.profile,
-        "fault": model.fault,
-        "bounds": dict(model.bound.values),
+        **found.identity(),
         "events": result.events,
         "batches": result.batches,
         "states": result.states,

@@ -12,7 +12,7 @@ from ..explore.native.pack import CellLayout
 from ..explore.native.stepper import cell_struct
 from .errors import ConformError, DriverUnstable
 from .follow import Discord, Restorable, fingerprint, goes_on, take, try_quiet
-from .graph import Event
+from .graph import Decoded, Event
 from .observer import Observer
 
 Known = Callable[[bytes, bytes], bool]
@@ -83,7 +83,7 @@ class Expander:
         self.bound, self.steps, self.driver = bound, steps, driver
         self.observer = Observer(bound)
         self._pack = cell_struct(CellLayout(bound.shape)).pack
-        self._decoded: dict[Event, tuple[str, tuple[Any, ...]]] = {}
+        self.decoded = Decoded(bound)
         self._quiet = quiet_events(bound, driver.quiet)
 
     def identify(self, state: State, *, stopped: bool = False) -> tuple[bytes, bytes]:
@@ -106,7 +106,7 @@ class Expander:
             if left == 0 and not tried:
                 self._verify(node)
             event = rule.number, args
-            stopped, discord = take(driver, *self.decoded(event), self.observer.expected(after))
+            stopped, discord = take(driver, *self.decoded[event], self.observer.expected(after))
             if discord is not None:
                 return Visit(fresh, taken, 0, (event, discord))
             taken.append(rule.number)
@@ -141,7 +141,7 @@ class Expander:
         for event in tried:
             self.driver.restore(node.saved)
             self._verify(node)
-            discord = try_quiet(self.driver, *self.decoded(event), expected)
+            discord = try_quiet(self.driver, *self.decoded[event], expected)
             if discord is not None:
                 return event, discord
         raise DriverUnstable("events that change nothing one by one do so together")
@@ -151,7 +151,7 @@ class Expander:
         self.driver.restore(node.saved)
         for event in tried:
             try:
-                self.driver.take(*self.decoded(event))
+                self.driver.take(*self.decoded[event])
             except Refused:
                 continue
             except (MemoryError, KeyboardInterrupt):
@@ -170,14 +170,6 @@ class Expander:
         """`DriverUnstable` where the driver was not brought back to the state that it was saved in."""
         if not self._is_at(node):
             raise DriverUnstable("a restored state shows something else, or has another digest, than when it was saved")
-
-    def decoded(self, event: Event) -> tuple[str, tuple[Any, ...]]:
-        """The name of an event's action, and its arguments as a driver takes them."""
-        found = self._decoded.get(event)
-        if found is None:
-            rule = self.bound.actions[event[0]]
-            found = self._decoded[event] = rule.name, self.bound.arguments(rule, event[1])
-        return found
 
 
 def quiet_events(bound: BoundSpec, quiet: frozenset[str]) -> list[Event]:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
 
-from ...spec.lang import Arguments
+from ...spec.lang import Arguments, BoundSpec
 
 Event = tuple[int, Arguments]
 """An action instance: the number of the action in the bound spec, and its arguments."""
+
+
+class Decoded(dict[Event, tuple[str, tuple[Any, ...]]]):
+    """Events as drivers take them, each decoded once: the name of the action, and its arguments."""
+
+    def __init__(self, bound: BoundSpec) -> None:
+        super().__init__()
+        self.bound = bound
+
+    def __missing__(self, event: Event) -> tuple[str, tuple[Any, ...]]:
+        rule = self.bound.actions[event[0]]
+        found = self[event] = rule.name, self.bound.arguments(rule, event[1])
+        return found
 
 
 class Graph:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...spec.lang import Arguments, BoundSpec, Rule, SpecError, State
 from ...traces.driver import Refused, Stopped
@@ -19,7 +19,7 @@ from .abstract import Abstraction, NoState
 from .errors import DriverUnstable
 from .expand import STOPPED, Arrival, Known, Node, Steps, quiet_events
 from .follow import Restorable, fingerprint, said
-from .graph import Event
+from .graph import Decoded, Event
 
 
 class Kind(Enum):
@@ -68,7 +68,7 @@ class Transitions:
         self.abstraction, self.judge = Abstraction(bound), Judge(bound)
         self._pack = cell_struct(CellLayout(bound.shape)).pack
         self._quiet = quiet_events(bound, driver.quiet)
-        self._decoded: dict[Event, tuple[str, tuple[Any, ...]]] = {}
+        self.decoded = Decoded(bound)
 
     def identify(self, state: State, *, stopped: bool = False) -> tuple[bytes, bytes]:
         """What identifies the state that the driver is in, while it shows `state`: equal for all relabellings of it."""
@@ -124,7 +124,7 @@ class Transitions:
 
     def _refuses(self, event: Event) -> bool:
         try:
-            self.driver.take(*self.decoded(event))
+            self.driver.take(*self.decoded[event])
         except Refused:
             return True
         except (MemoryError, KeyboardInterrupt):
@@ -147,7 +147,7 @@ class Transitions:
         stopped = None
         try:
             try:
-                self.driver.take(*self.decoded(event))
+                self.driver.take(*self.decoded[event])
             except Stopped as error:
                 stopped = error
             shown = self.driver.observe()
@@ -184,11 +184,3 @@ class Transitions:
             return
         if not known(canonical, digest):
             seen.fresh.append(Arrival(event, canonical, digest, stopped, state, None if stopped else self.driver.save()))
-
-    def decoded(self, event: Event) -> tuple[str, tuple[Any, ...]]:
-        """The name of an event's action, and its arguments as a driver takes them."""
-        found = self._decoded.get(event)
-        if found is None:
-            rule = self.bound.actions[event[0]]
-            found = self._decoded[event] = rule.name, self.bound.arguments(rule, event[1])
-        return found

@@ -10,7 +10,7 @@ from ..model import Model, Options
 from ..result import Result
 from .conclude import conclude
 from .findings import Engine, OnProgress, Progress
-from .memory import resident_memory, usable_memory
+from .memory import default_budget
 
 __all__ = ["Progress", "explore"]
 
@@ -23,7 +23,7 @@ def explore(model: Model, options: Options, engine: str = "native", progress: On
     """
     limits = options.limits
     if limits.max_bytes is None:
-        options = replace(options, limits=replace(limits, max_bytes=resident_memory() + usable_memory() * 9 // 10))
+        options = replace(options, limits=replace(limits, max_bytes=default_budget()))
     made: Engine
     if engine == "native":
         from .cold import run

@@ -11,14 +11,39 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...traces.driver import ANYTHING, UpTo
+from ...traces.driver import ANYTHING, Refused, UpTo
 from ..engine.simulated_worker import DeviceStep, Row, SimulatedWorker, Tag, prefix_tags
 from .contents import Contents
 from .kv_names import STOP_TOKEN, Hash, Life, Prefix, by_position
 
 
+def sizes(values: Mapping[str, int | str]) -> dict[str, Any]:
+    """The sizes and policies that all engines have, under vLLM's names, from values of the KV spec's bounds."""
+
+    def number(name: str) -> int:
+        return int(values[name])
+
+    return {
+        "num_gpu_blocks": number("blocks") + 1,
+        "block_size": number("block-size"),
+        "max_num_seqs": number("max-num-seqs"),
+        "max_num_batched_tokens": number("max-num-batched-tokens"),
+        "enable_prefix_caching": bool(number("enable-prefix-caching")),
+        "scheduler_reserve_full_isl": bool(number("scheduler-reserve-full-isl")),
+        "watermark": number("watermark"),
+        "async_scheduling": bool(number("async-scheduling")),
+        "max_concurrent_batches": number("steps-in-flight"),
+        "max_empty_batches": number("empty-steps"),
+    }
+
+
 class KVDriver(ABC):
-    """A driver of an engine; `values` are those of all bounds and switches of the KV spec."""
+    """A driver of an engine; `values` are those of all bounds and switches of the KV spec.
+
+    An engine has a `scheduler` with the names that vLLM's has (`requests`, `running`), `abort` and `reset_prefix_cache`.
+    """
+
+    engine: Any
 
     def __init__(self, values: Mapping[str, int | str], *, fence: bool) -> None:
         self.block_size = int(values["block-size"])
@@ -76,9 +101,9 @@ class KVDriver(ABC):
     def is_running(self, request_id: str) -> bool:
         """Whether a request is running."""
 
-    @abstractmethod
     def request_hashes(self) -> Iterator[tuple[str, Sequence[Hash]]]:
         """The hashes of the blocks of each request that has not ended."""
+        return ((i, request.block_hashes) for i, request in self.live().items())
 
     @abstractmethod
     def tables(self) -> Iterator[tuple[str, list[int]]]:
@@ -88,9 +113,46 @@ class KVDriver(ABC):
     def hashed_blocks(self) -> Iterator[tuple[int, Hash]]:
         """The blocks that have a hash, by id."""
 
-    @abstractmethod
     def is_known(self, request_id: str) -> bool:
-        """Whether the engine still has a request, ended or not."""
+        """Whether the scheduler still has a request, ended or not."""
+        return request_id in self.engine.scheduler.requests
+
+    # Events that all engines take alike.
+
+    def run_step(self) -> None:
+        """The device runs a step; what it overwrites and what it reads is looked at."""
+        step = next(step for step in self.worker.steps if not step.ran)
+        self.foreign |= self.has_fence and self._writes_foreign_blocks(step)
+        self.changed()
+        self.worker.run_step()
+        self.misread |= any(self._reads_junk(step, row) for row in step.rows)
+
+    def land(self, r: int) -> None:
+        """A load's bytes arrive, whoever has its blocks by now."""
+        life = self.life_of_load(r)
+        spec = self.worker.loads[life.id].spec
+        if not self.is_known(life.id):
+            self.foreign |= any(self.owned(block_id) for group in spec.block_ids for block_id in group)
+        self.worker.land(life.id)
+
+    def abort(self, r: int) -> None:
+        """A client disconnects."""
+        if r not in self.current or not self.engine.abort(self.current[r]):
+            raise Refused("no such request, or it has ended")
+
+    def reset_prefix_cache(self) -> None:
+        """The cache is reset; not tried where only hashes that nobody can ask for are left: the spec has no such event."""
+        if self.only_unaskable_hashes():
+            raise Refused("nothing is cached that a request could hit")
+        if not self.engine.reset_prefix_cache():
+            raise Refused("blocks are held")
+
+    def reset_running(self) -> None:
+        """The cache is reset at the cost of the running requests; without any it is the plain reset."""
+        if not self.engine.scheduler.running:
+            raise Refused("nothing is running")
+        if not self.engine.reset_prefix_cache(reset_running_requests=True):
+            raise Refused("blocks would still be held")
 
     # What blocks and slots stand for.
 
@@ -114,22 +176,6 @@ class KVDriver(ABC):
     def owned(self, block_id: int) -> bool:
         """Whether a block is in somebody's table."""
         return any(block_id in table for _, table in self.tables())
-
-    def run_oldest_step(self) -> None:
-        """The device runs a step; what it overwrites and what it reads is looked at."""
-        step = next(step for step in self.worker.steps if not step.ran)
-        self.foreign |= self.has_fence and self._writes_foreign_blocks(step)
-        self.changed()
-        self.worker.run_step()
-        self.misread |= any(self._reads_junk(step, row) for row in step.rows)
-
-    def land_load(self, r: int) -> None:
-        """A load's bytes arrive, whoever has its blocks by now."""
-        life = self.life_of_load(r)
-        spec = self.worker.loads[life.id].spec
-        if not self.is_known(life.id):
-            self.foreign |= any(self.owned(block_id) for group in spec.block_ids for block_id in group)
-        self.worker.land(life.id)
 
     def life_of_load(self, r: int) -> Life:
         """The life of a request that has a load."""

@@ -16,7 +16,7 @@ from ..engine.kv_cache_utils import get_block_hash
 from ..engine.kv_connector import RemotePrefillConnector
 from ..engine.request import Request, RequestStatus
 from . import kv_exhibit, reference_state
-from .kv import KVDriver
+from .kv import KVDriver, sizes
 from .kv_names import STOP_TOKEN, Hash, Life
 
 _STATUS = {
@@ -30,21 +30,8 @@ _STATUS = {
 
 def engine_config(values: Mapping[str, int | str]) -> EngineConfig:
     """The sizes, policies and mechanisms of an engine, from values of the KV spec's bounds and switches."""
-
-    def number(name: str) -> int:
-        return int(values[name])
-
     return EngineConfig(
-        num_gpu_blocks=number("blocks") + 1,
-        block_size=number("block-size"),
-        max_num_seqs=number("max-num-seqs"),
-        max_num_batched_tokens=number("max-num-batched-tokens"),
-        enable_prefix_caching=bool(number("enable-prefix-caching")),
-        scheduler_reserve_full_isl=bool(number("scheduler-reserve-full-isl")),
-        watermark=number("watermark"),
-        async_scheduling=bool(number("async-scheduling")),
-        max_concurrent_batches=number("steps-in-flight"),
-        max_empty_batches=number("empty-steps"),
+        **sizes(values),
         kv_role=cast("KVRole", values["kv-role"]),
         mechanisms=Mechanisms.of({name: str(values[name]) for name in CHOICES}),
     )
@@ -53,6 +40,7 @@ def engine_config(values: Mapping[str, int | str]) -> EngineConfig:
 class ReferenceDriver(KVDriver):
     """Drives an `Engine` with a `SimulatedWorker`; `values` are those of all bounds and switches of the KV spec."""
 
+    engine: Engine
     title = "the reference implementation (scheduler, block pool, connector and engine; the worker is simulated)"
 
     def __init__(self, values: Mapping[str, int | str]) -> None:
@@ -100,41 +88,14 @@ class ReferenceDriver(KVDriver):
         except RuntimeError as error:
             raise Refused(str(error)) from error
 
-    def run_step(self) -> None:
-        """The device runs a step."""
-        self.run_oldest_step()
-
     def process(self, stops: frozenset[int]) -> None:
         """The oldest output is processed; requests in `stops` have sampled a stop token."""
         self.stops = stops
         self.engine.process()
 
-    def land(self, r: int) -> None:
-        """A load's bytes arrive."""
-        self.land_load(r)
-
     def report(self, r: int) -> None:
         """A load's completion is reported."""
         self.engine.report(self.life_of_load(r).id)
-
-    def abort(self, r: int) -> None:
-        """A client disconnects."""
-        if r not in self.current or not self.engine.abort(self.current[r]):
-            raise Refused("no such request, or it has ended")
-
-    def reset_prefix_cache(self) -> None:
-        """The cache is reset; not tried where only hashes that nobody can ask for are left: the spec has no such event."""
-        if self.only_unaskable_hashes():
-            raise Refused("nothing is cached that a request could hit")
-        if not self.engine.reset_prefix_cache():
-            raise Refused("blocks are held")
-
-    def reset_running(self) -> None:
-        """The cache is reset at the cost of the running requests; without any it is the plain reset."""
-        if not self.engine.scheduler.running:
-            raise Refused("nothing is running")
-        if not self.engine.reset_prefix_cache(reset_running_requests=True):
-            raise Refused("blocks would still be held")
 
     # What the engine says.
 
@@ -153,18 +114,10 @@ class ReferenceDriver(KVDriver):
         request = self.engine.scheduler.requests.get(request_id)
         return None if request is None else len(request.output_token_ids)
 
-    def is_known(self, request_id: str) -> bool:
-        """Whether the scheduler still has a request."""
-        return request_id in self.engine.scheduler.requests
-
     def is_running(self, request_id: str) -> bool:
         """Whether a request is running."""
         request = self.engine.scheduler.requests.get(request_id)
         return request is not None and request.status is RequestStatus.RUNNING
-
-    def request_hashes(self) -> Iterator[tuple[str, Sequence[Hash]]]:
-        """The hashes of the blocks of each request that has not ended."""
-        return ((i, request.block_hashes) for i, request in self.live().items())
 
     def tables(self) -> Iterator[tuple[str, list[int]]]:
         """The tables of all groups."""

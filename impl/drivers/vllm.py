@@ -19,7 +19,7 @@ from ..vllm.errors import ReleaseError
 from ..vllm.loading import load
 from ..vllm.release import Release
 from . import kv_exhibit, vllm_state
-from .kv import KVDriver
+from .kv import KVDriver, sizes
 from .kv_names import STOP_TOKEN, Hash, Life
 
 _STATUS = {
@@ -43,24 +43,11 @@ def _has_fence(scheduler: Any) -> bool:
 
 def settings(values: Mapping[str, int | str], scheduler_cls: str | None, connector: str | None) -> Settings:
     """The sizes and policies of an engine, from values of the KV spec's bounds."""
-
-    def number(name: str) -> int:
-        return int(values[name])
-
     return Settings(
-        num_gpu_blocks=number("blocks") + 1,
-        block_size=number("block-size"),
-        max_num_seqs=number("max-num-seqs"),
-        max_num_batched_tokens=number("max-num-batched-tokens"),
-        enable_prefix_caching=bool(number("enable-prefix-caching")),
-        scheduler_reserve_full_isl=bool(number("scheduler-reserve-full-isl")),
-        watermark=number("watermark"),
-        async_scheduling=bool(number("async-scheduling")),
-        max_concurrent_batches=number("steps-in-flight"),
-        max_empty_batches=number("empty-steps"),
+        **sizes(values),
         kv_role=str(values["kv-role"]),
-        remote_tokens=number("remote-tokens"),
-        max_tokens=number("max-tokens"),
+        remote_tokens=int(values["remote-tokens"]),
+        max_tokens=int(values["max-tokens"]),
         stop_token=STOP_TOKEN,
         scheduler_cls=scheduler_cls,
         connector=connector,
@@ -73,6 +60,8 @@ class VllmDriver(KVDriver):
     `scheduler_cls` and `connector` name classes of the user's own as `module:Class`. `ReleaseError` where the release cannot
     be loaded, or has not what the driver needs.
     """
+
+    engine: ReleaseEngine
 
     def __init__(
         self,
@@ -142,43 +131,16 @@ class VllmDriver(KVDriver):
         for started in done.loads:
             self.worker.start_load(self._load(started))
 
-    def run_step(self) -> None:
-        """The device runs a step."""
-        self.run_oldest_step()
-
     def process(self, stops: frozenset[int]) -> None:
         """The oldest output is processed; requests in `stops` have sampled a stop token."""
         self.stops = stops
         self.engine.process(self.worker.read().sampled_token_ids)
-
-    def land(self, r: int) -> None:
-        """A load's bytes arrive."""
-        self.land_load(r)
 
     def report(self, r: int) -> None:
         """A load's completion is reported."""
         life = self.life_of_load(r)
         self.worker.acknowledge(life.id)
         self.engine.report(life.id)
-
-    def abort(self, r: int) -> None:
-        """A client disconnects."""
-        if r not in self.current or not self.engine.abort(self.current[r]):
-            raise Refused("no such request, or it has ended")
-
-    def reset_prefix_cache(self) -> None:
-        """The cache is reset; not tried where only hashes that nobody can ask for are left: the spec has no such event."""
-        if self.only_unaskable_hashes():
-            raise Refused("nothing is cached that a request could hit")
-        if not self.engine.reset_prefix_cache():
-            raise Refused("blocks are held")
-
-    def reset_running(self) -> None:
-        """The cache is reset at the cost of the running requests; without any it is the plain reset."""
-        if not self.engine.scheduler.running:
-            raise Refused("nothing is running")
-        if not self.engine.reset_prefix_cache(reset_running_requests=True):
-            raise Refused("blocks would still be held")
 
     # What a worker is told.
 
@@ -228,18 +190,10 @@ class VllmDriver(KVDriver):
         request = self.engine.scheduler.requests.get(request_id)
         return None if request is None else request.num_output_tokens
 
-    def is_known(self, request_id: str) -> bool:
-        """Whether the scheduler still has a request."""
-        return request_id in self.engine.scheduler.requests
-
     def is_running(self, request_id: str) -> bool:
         """Whether a request is running."""
         request = self.engine.scheduler.requests.get(request_id)
         return request is not None and request.status.name == "RUNNING"
-
-    def request_hashes(self) -> Iterator[tuple[str, Sequence[Hash]]]:
-        """The hashes of the blocks of each request that has not ended."""
-        return ((i, request.block_hashes) for i, request in self.live().items())
 
     def tables(self) -> Iterator[tuple[str, list[int]]]:
         """The tables of all groups."""

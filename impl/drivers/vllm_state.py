@@ -103,7 +103,7 @@ class State:
         self.driver = driver
         engine = driver.engine
         self.constant = _constant_types(engine) | {type(driver)}
-        self.memory = Memory([engine.scheduler, engine.in_flight, driver.worker], self.constant, engine.shared())
+        self.memory = Memory([engine.scheduler, engine.in_flight, driver.worker], self.constant)
         coordinator, pool = engine.manager.coordinator, engine.pool
         group = coordinator.single_type_managers[0]
         cached = pool.cached_block_hash_to_block
@@ -202,6 +202,13 @@ class State:
             return None
         return requests[life.r] if self.driver.current.get(life.r) == request_id else -1
 
+    def fields(self, one: Any) -> Mapping[str, Any]:
+        """An object's attributes by name: those in its dictionary, and its slots."""
+        slots = self.memory.slots(_type(one))
+        if not hasattr(one, "__dict__"):
+            return {name: getattr(one, name, None) for name in slots}
+        return _fields(one) | {name: getattr(one, name, None) for name in slots} if slots else _fields(one)
+
     def is_followed(self, one: Any) -> bool:
         """Whether an object's fields are looked at: not those of constant types, nor of objects that are looked at anyway."""
         return _type(one) not in self.constant and id(one) not in self._known and self.memory.is_copied(one)
@@ -232,7 +239,7 @@ class Frozen:
         return self._compound(value)
 
     def _compound(self, value: Any) -> Hashable:
-        fields = [self.of(one) for one in _all_fields(self.state, value)] if self.state.is_followed(value) else []
+        fields = [self.of(one) for one in self.state.fields(value).values()] if self.state.is_followed(value) else []
         parts: list[Hashable] = [_type(value).__name__, *fields]
         if isinstance(value, Mapping):
             items = cast("Mapping[Any, Any]", value).items()
@@ -244,12 +251,6 @@ class Frozen:
         elif hasattr(value, "tobytes"):
             parts.append(value.tobytes())
         return tuple(parts)
-
-
-def _all_fields(state: State, one: Any) -> list[Any]:
-    made = _type(one)
-    fields: list[Any] = list(_fields(one).values()) if hasattr(one, "__dict__") else []
-    return fields + [getattr(one, name, None) for name in state.memory.slots(made)] if made.__dictoffset__ == 0 else fields
 
 
 def _type(one: Any) -> type:
@@ -286,25 +287,21 @@ class Watched:
     def __init__(self, state: State, role: str, one: Any) -> None:
         self.state, self.role, self.one = state, role, one
         self.known = _KNOWN[role]
-        fields = {name: value for name, value in self._of(one).items() if name not in self.known}
-        self.size = len(self._of(one))
+        there = state.fields(one)
+        self.size = len(there)
+        fields = {name: value for name, value in there.items() if name not in self.known}
         fields = {name: value for name, value in fields.items() if _type(value) not in state.constant}
         self.before = {name: copy(value) for name, value in fields.items() if _is_flat(value)}
         self.others = {name: state.frozen(v, (), ()) for name, v in fields.items() if name not in self.before}
         self._before = tuple(self.before.values())
         self._names = tuple(self.before)
 
-    def _values(self, fields: dict[str, Any]) -> tuple[Any, ...]:
+    def _values(self, fields: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple([fields.get(name) for name in self._names])
-
-    def _of(self, one: Any) -> dict[str, Any]:
-        if hasattr(one, "__dict__"):
-            return _fields(one)
-        return {name: getattr(one, name, None) for name in self.state.memory.slots(_type(one))}
 
     def changed(self, requests: Sequence[int], blocks: Sequence[int], one: Any = None) -> list[tuple[Any, ...]]:
         """The fields that are not as in the beginning, of this object or another one of its kind."""
-        fields = self._of(self.one if one is None else one)
+        fields = self.state.fields(self.one if one is None else one)
         if not self.others and len(fields) == self.size and not _differs(self._values(fields), self._before):
             return []
         suspects = [name for name, value in self.before.items() if _differs(fields.get(name), value)]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.checker.conform import parallel
 from fencepost.checker.conform.errors import ConformError, DriverUnstable
 from fencepost.checker.conform.search import Searched, search
 from fencepost.checker.conform.transitions import Kind
@@ -22,17 +20,13 @@ from fencepost.spec.lang import load_file
 from fencepost.traces.driver import ANYTHING, Driver, Refused, Stopped, UpTo
 from fencepost.traces.trace import follow
 
+from .kiosks import PLAIN, Copying, Counting, Crashing, Hoarding, Kiosk, Settling, kiosk, of, timeless
 from .specdriver import NotCopyable, SpecDriver
 
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "models" / "specs"
-DESK, KIOSK = load_file(HERE / "specs" / "desk.py"), load_file(HERE / "specs" / "kiosk.py")
-PLAIN, ALL = Options(), Options(keep_going=True)
-LETTERS = "ABC"
-
-
-def kiosk(**bounds: int | str) -> Model:
-    return Model.of(KIOSK, bounds)
+DESK = load_file(HERE / "specs" / "desk.py")
+ALL = Options(keep_going=True)
 
 
 def searched(model: Model, driver: SpecDriver, options: Options = PLAIN) -> Searched:
@@ -41,11 +35,6 @@ def searched(model: Model, driver: SpecDriver, options: Options = PLAIN) -> Sear
     again = search(model, NotCopyable(driver), options)
     assert replace(timeless(again), title=found.title) == timeless(found)
     return found
-
-
-def timeless(found: Searched) -> Searched:
-    figures = replace(found.result.figures, seconds={}, peak_memory_bytes=0, start_memory_bytes=0)
-    return replace(found, result=replace(found.result, figures=figures))
 
 
 def violations(result: Result) -> dict[str, int | None]:
@@ -140,61 +129,6 @@ def test_progress_properties_are_left_open(tmp_path: Path) -> None:
 # -- implementations that are wrong where the spec is right -----------------------------------------------------------
 
 
-class Kiosk:
-    """A kiosk that is no spec; every method can be got wrong. `hidden` is what it does not show."""
-
-    title = "a kiosk in Python; all of it is real"
-    quiet = frozenset({"lend", "settle"})
-
-    def __init__(self, values: Mapping[str, int | str]) -> None:
-        self.guests, self.umbrellas, self.most = (int(values[name]) for name in ("guests", "umbrellas", "loans"))
-        self.reset()
-
-    def reset(self) -> None:
-        self.has: dict[int, int] = {}
-        self.rack = list(range(self.umbrellas))
-        self.loans = self.hidden = 0
-        self.trouble = ""
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        getattr(self, action)(*arguments)
-
-    def lend(self, g: int) -> None:
-        if g in self.has or not self.rack or self.loans == self.most:
-            raise Refused("none for you")
-        self.has[g] = self.rack.pop(0)
-        self.loans += 1
-
-    def bring(self, g: int) -> None:
-        self.rack.append(self.has.pop(g))
-
-    def settle(self) -> None:
-        if self.has or not self.loans:
-            raise Refused("not now")
-        self.loans = 0
-
-    def observe(self) -> dict[str, Any]:
-        if self.trouble:
-            return {"trouble": self.trouble}
-        guests = {LETTERS[g]: u for g, u in self.has.items()}
-        return {"guests": guests, "rack": list(self.rack), "left": self.most - self.loans}
-
-    def digest(self, names: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
-        return self.hidden, self.trouble
-
-    def save(self) -> Any:
-        return dict(self.has), list(self.rack), self.loans, self.hidden, self.trouble
-
-    def restore(self, saved: Any) -> None:
-        has, rack, self.loans, self.hidden, self.trouble = saved
-        self.has, self.rack = dict(has), list(rack)
-
-
-def of(kind: type[Kiosk], options: Options = PLAIN, **bounds: int | str) -> Searched:
-    model = kiosk(**bounds)
-    return search(model, kind(model.bound.values), options)
-
-
 def test_the_kiosk_itself_holds() -> None:
     found = of(Kiosk, guests=3, umbrellas=2)
     own = explore(kiosk(guests=3, umbrellas=2), PLAIN, "native")
@@ -203,28 +137,11 @@ def test_the_kiosk_itself_holds() -> None:
     assert found.refusals > 0
 
 
-class Copying(Kiosk):
-    """Puts back another umbrella than was brought, once loans run out."""
-
-    def bring(self, g: int) -> None:
-        umbrella = self.has.pop(g)
-        self.rack.append(0 if self.loans == self.most else umbrella)
-
-
 class Reversing(Kiosk):
     """Puts what comes back in front."""
 
     def bring(self, g: int) -> None:
         self.rack.insert(0, self.has.pop(g))
-
-
-class Settling(Kiosk):
-    """Settles while an umbrella is out: the spec never has that event there."""
-
-    def settle(self) -> None:
-        if not self.loans:
-            raise Refused("nothing to settle")
-        self.loans = 0
 
 
 class Stuck(Kiosk):
@@ -272,19 +189,6 @@ def test_keep_going_finds_what_lies_behind_a_violation() -> None:
     assert found.result.figures.distinct > of(Reversing).result.figures.distinct
 
 
-class Hoarding(Kiosk):
-    """Remembers, unseen, how often it was settled, and lends nothing any more after the second time."""
-
-    def lend(self, g: int) -> None:
-        if self.hidden == 2:
-            raise Refused("closed for good")
-        super().lend(g)
-
-    def settle(self) -> None:
-        super().settle()
-        self.hidden = min(2, self.hidden + 1)
-
-
 def test_hidden_states_are_states_of_their_own_and_are_searched() -> None:
     found = of(Hoarding)
     assert violations(found.result) == {"deadlock": 6}
@@ -324,15 +228,6 @@ class Hiding(Kiosk):
             raise Stopped("BURST", "the rack has burst")
 
 
-class Crashing(Kiosk):
-    """The same with an exception that it did not mean."""
-
-    def bring(self, g: int) -> None:
-        if len(self.rack) == self.umbrellas - 1 and self.loans > 1:
-            raise ZeroDivisionError("loans")
-        super().bring(g)
-
-
 def test_an_error_that_the_spec_knows_is_judged_by_its_properties() -> None:
     found = of(Jamming)
     assert violations(found.result) == {"no-trouble": 4}
@@ -350,7 +245,7 @@ def test_an_error_that_the_spec_knows_is_judged_by_its_properties() -> None:
     [
         (Bursting, "the rack has burst"),
         (Hiding, "the rack has burst"),
-        (Crashing, "ZeroDivisionError: loans (test_search_implementation.py:"),
+        (Crashing, "ZeroDivisionError: loans (kiosks.py:"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
@@ -374,14 +269,6 @@ def test_an_error_that_the_spec_does_not_know_is_a_violation_with_what_was_said(
 
 
 # -- what is no state of the spec, and what cannot be judged ----------------------------------------------------------
-
-
-class Counting(Kiosk):
-    """Shows a loan too many after the second one."""
-
-    def observe(self) -> dict[str, Any]:
-        shown = super().observe()
-        return {**shown, "left": -1} if self.loans == 2 and len(self.has) == 1 else shown
 
 
 def test_what_is_no_state_of_the_spec_leaves_the_search_undetermined_with_the_path() -> None:
@@ -493,102 +380,7 @@ def test_what_is_not_promised_is_none_and_a_limit_counts_as_reached() -> None:
     assert violations(found.result) == {"every-umbrella-once": 1}, "an umbrella of which nothing is promised is nowhere"
 
 
-# -- brute force ------------------------------------------------------------------------------------------------------
-
-
-class Rolling(Kiosk):
-    """Remembers who came last, unseen."""
-
-    def lend(self, g: int) -> None:
-        super().lend(g)
-        self.hidden = 1 + g
-
-    def digest(self, names: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
-        guests = (names or {}).get("guests", range(self.guests))
-        return (guests[self.hidden - 1] if self.hidden else -1), self.trouble
-
-
-Whole = tuple[frozenset[tuple[int, int]], tuple[int, ...], int, int, str]
-
-
-def whole(driver: Kiosk) -> Whole:
-    """All of its state."""
-    return frozenset(driver.has.items()), tuple(driver.rack), driver.loans, driver.hidden, driver.trouble
-
-
-def brute_force(model: Model, make: Callable[[], Kiosk]) -> tuple[set[Whole], int]:
-    """The whole states of a driver and the number of transitions, each event tried on a driver that was run from the start."""
-    events = [(rule.name, model.bound.arguments(rule, args)) for rule in model.bound.actions for args in rule.choices()]
-    states = {whole(make())}
-    paths: list[tuple[Any, ...]] = [()]
-    taken = 0
-    for path in paths:
-        for event in events:
-            driver = make()
-            for before in path:
-                driver.take(*before)
-            if event[0] == "bring" and event[1][0] not in driver.has:
-                continue
-            try:
-                driver.take(*event)
-            except Refused:
-                continue
-            taken += 1
-            if whole(driver) not in states:
-                states.add(whole(driver))
-                paths.append((*path, event))
-    return states, taken
-
-
-@pytest.mark.parametrize("kind", [Kiosk, Hoarding, Rolling, Settling])
-def test_every_state_is_seen_that_brute_force_sees(kind: type[Kiosk]) -> None:
-    model = kiosk(guests=3, umbrellas=2)
-    model.bound.properties = ()
-    found = search(model, kind(model.bound.values), Options(symmetry=False, deadlock=False))
-    figures = found.result.figures
-    states, taken = brute_force(model, lambda: kind(model.bound.values))
-    assert (figures.distinct, figures.generated) == (len(states), taken)
-
-
-@pytest.mark.parametrize("kind", [Hoarding, Rolling])
-def test_symmetry_counts_classes_of_hidden_states_too(kind: type[Kiosk]) -> None:
-    """A hidden name counts apart where the spec's state does not tell its member from others: a few more states, none lost."""
-    model = kiosk(guests=3, umbrellas=3, loans=2)
-    model.bound.properties = ()
-    figures = search(model, kind(model.bound.values), Options(deadlock=False)).result.figures
-    states, _ = brute_force(model, lambda: kind(model.bound.values))
-    classes = {least(state, named=kind is Rolling) for state in states}
-    assert figures.symmetry
-    assert len(classes) <= figures.distinct < len(states)
-    assert kind is Rolling or figures.distinct == len(classes)
-
-
-def least(state: Whole, *, named: bool) -> Any:
-    """The first of all states that a state becomes under other names; whether what is hidden is a name."""
-    has, rack, loans, hidden, trouble = state
-    return min(
-        (
-            tuple(sorted((g[one], u[two]) for one, two in has)),
-            tuple(u[one] for one in rack),
-            loans,
-            g[hidden - 1] if named and hidden else -hidden,
-            trouble,
-        )
-        for g in itertools.permutations(range(3))
-        for u in itertools.permutations(range(3))
-    )
-
-
-# -- workers, limits, and drivers that do not fit ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [Kiosk, Copying, Hoarding, Crashing, Counting])
-def test_the_result_does_not_depend_on_the_number_of_processes(kind: type[Kiosk], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "LEAST", 2)
-    monkeypatch.setattr(parallel, "CHUNK", 3)
-    model = kiosk(guests=3, umbrellas=3)
-    one, two = (timeless(search(model, kind(model.bound.values), PLAIN, workers=n)) for n in (1, 2))
-    assert one == two
+# -- limits, and drivers that do not fit ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
