@@ -108,7 +108,7 @@ class Copyable(Protocol):
     """A driver that can go back to a state it was in; others are run again from the start."""
 
     def save(self) -> Any:
-        """The whole state, to be restored any number of times, also in another process (it can be pickled)."""
+        """The whole state, to be restored any number of times by the process that saved it."""
         ...
 
     def restore(self, saved: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from ..explore.findings import OnProgress, Progress
@@ -25,10 +25,10 @@ def few_collections() -> Generator[None]:
 
 
 class Budget:
-    """What a search may use; it begins to count when it is made."""
+    """What a search may use; it begins to count when it is made. `elsewhere` are bytes that other processes of it have."""
 
-    def __init__(self, limits: Limits, progress: OnProgress | None, graph: Graph) -> None:
-        self.limits, self.progress, self.graph = limits, progress, graph
+    def __init__(self, limits: Limits, progress: OnProgress | None, graph: Graph, elsewhere: Callable[[], int]) -> None:
+        self.limits, self.progress, self.graph, self.elsewhere = limits, progress, graph, elsewhere
         self.started = self._last_note = time.monotonic()
 
     def reached(self, depth: int | None) -> str | None:
@@ -48,7 +48,10 @@ class Budget:
         return None if reached is None else limits.reason(reached)
 
     def _memory_over(self, limit: int, whole_level: bool) -> bool:
-        return (whole_level or len(self.graph) & 255 == 0) and resident_memory() > limit
+        return (whole_level or len(self.graph) & 255 == 0) and self._memory() > limit
+
+    def _memory(self) -> int:
+        return resident_memory() + self.elsewhere()
 
     def tell(self, depth: int, generated: int, queue: int) -> None:
         """Report progress, if it is time to: transitions so far, and states that are still to be expanded."""
@@ -56,4 +59,4 @@ class Budget:
         if self.progress is not None and now - self._last_note >= 1:
             self._last_note = now
             rate = len(self.graph) / (now - self.started)
-            self.progress(Progress(depth, len(self.graph), generated, queue, rate, resident_memory()))
+            self.progress(Progress(depth, len(self.graph), generated, queue, rate, self._memory()))

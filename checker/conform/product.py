@@ -23,7 +23,7 @@ from .errors import ConformError, DriverUnstable
 from .expand import Expander, Node, Steps, Visit
 from .follow import RESET, Discord, Instance, Walk, confirm, restorable, run
 from .graph import Event, Graph
-from .parallel import visits
+from .parallel import Expansion
 from .result import Agreement, Figures, Hidden, Kind, Mismatch
 
 
@@ -58,12 +58,13 @@ class Lockstep:
         progress: OnProgress | None = None,
         workers: int = 1,
     ) -> None:
-        self.bound, self.workers = model.bound, workers
+        self.bound = model.bound
         self.driver = restorable(driver)
         self.steps = steps
         self.expander = Expander(model.bound, steps, self.driver)
         self.graph = Graph()
-        self.budget = Budget(limits, progress, self.graph)
+        self.expansion = Expansion(self.expander, self.graph.knows, workers)
+        self.budget = Budget(limits, progress, self.graph, self.expansion.memory)
         self.taken = [0] * len(model.bound.actions)
         self.refusals = self.after_stop = self.depth = 0
         self.cut: str | None = None
@@ -71,12 +72,16 @@ class Lockstep:
     def run(self) -> Agreement:
         """Compare everything, or until something differs or a limit is reached."""
         self.driver.reset()
+        with self.expansion:
+            return self._agreement(self._compare())
+
+    def _compare(self) -> Mismatch | None:
         mismatch = self._begin()
         level = [] if mismatch is not None else [self._root()]
         while level and mismatch is None and not self._cut(self.depth):
             following: list[Node] = []
             try:
-                for node, visit in visits(self.expander, self.graph.knows, level, self.workers):
+                for node, visit in self.expansion.visits(level):
                     self._add(node, visit, following)
                     if visit.differs is not None:
                         mismatch = self._confirm(node, *visit.differs)
@@ -87,7 +92,7 @@ class Lockstep:
                 self.cut = f"the spec leaves its own bounds: {error}"
             self.depth += bool(following)
             level = [] if self.cut else following
-        return self._agreement(mismatch)
+        return mismatch
 
     def _begin(self) -> Mismatch | None:
         """How the implementation differs from the spec before anything happened."""
@@ -172,6 +177,6 @@ class Lockstep:
         trace = run(self.bound, self._instances(path))
         walk = Walk(self.driver)
         for event, step in zip(path, trace.steps, strict=True):
-            if walk.take(*self.expander.decoded(event), self.expander.observer.expected(step.state)) is not None:
+            if walk.take(*self.expander.decoded[event], self.expander.observer.expected(step.state)) is not None:
                 raise DriverUnstable(f"{step.action}{step.arguments} agreed, and differs when its path is run again")
         return trace, "stopped" if walk.last is not None else self.driver.digest(self.steps.canonical(trace.last)[1])

@@ -31,7 +31,7 @@ from .errors import ConformError, DriverUnstable
 from .expand import Node
 from .follow import Instance, restorable
 from .graph import Event, Graph
-from .parallel import visits
+from .parallel import Expansion
 from .properties import fails, violated
 from .transitions import Dead, Kind, Seen, Transitions
 
@@ -101,14 +101,15 @@ class Search:
 
     def __init__(self, model: Model, driver: Driver, options: Options, progress: OnProgress | None, workers: int) -> None:
         begin = time.monotonic()
-        self.bound, self.options, self.workers = model.bound, options, workers
+        self.bound, self.options = model.bound, options
         self.driver = restorable(driver)
         self.transitions = Transitions(model.bound, Stepper(model.bound, symmetry=options.symmetry), self.driver)
         self.graph = Graph()
         reduces = options.symmetry and any(size > 1 for size in model.bound.permutable().values())
         self.found = Findings(ENGINE, reduces, start_bytes=resident_memory())
         self.found.enabled, self.found.taken = ([0] * len(model.bound.actions) for _ in range(2))
-        self.budget = Budget(options.limits, progress, self.graph)
+        self.expansion = Expansion(self.transitions, self.graph.knows, workers)
+        self.budget = Budget(options.limits, progress, self.graph, self.expansion.memory)
         self.refusals = 0
         self.places: dict[str, At] = {}
         self.ends: dict[Kind, tuple[At, str]] = {}
@@ -119,13 +120,14 @@ class Search:
         begin = time.monotonic()
         self.driver.reset()
         level, depth = [self._root()], 0
-        while level:
-            self.found.per_depth.append(len(level))
-            self.found.depth = depth
-            if self._stops() or self._cut(depth):
-                break
-            level = self._expand(level, depth)
-            depth += 1
+        with self.expansion:
+            while level:
+                self.found.per_depth.append(len(level))
+                self.found.depth = depth
+                if self._stops() or self._cut(depth):
+                    break
+                level = self._expand(level, depth)
+                depth += 1
         self.found.distinct = sum(self.found.per_depth)
         self.found.seconds["search"] = time.monotonic() - begin
         self.found.peak_bytes = peak_memory()
@@ -149,7 +151,7 @@ class Search:
         """Try everything in each state of a level: the states that it leads to for the first time."""
         following: list[Node] = []
         before = copy.deepcopy(self.found)
-        for node, seen in visits(self.transitions, self.graph.knows, level, self.workers):
+        for node, seen in self.expansion.visits(level):
             self._add(node, seen, depth, following)
             if self._cut(None):
                 break

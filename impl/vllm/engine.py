@@ -184,10 +184,6 @@ class ReleaseEngine:
         self._do(self.scheduler.finish_requests, request_id, self._names.RequestStatus.FINISHED_ABORTED)
         return True
 
-    def shared(self) -> list[Any]:
-        """What all requests have in common."""
-        return [self._params, self._hasher]
-
     def statistics(self) -> list[Any]:
         """What a request only counts with."""
         request = self.new_request("text", [1])

@@ -11,15 +11,13 @@ later. An iterator, which changes and cannot be put back, is refused.
 from __future__ import annotations
 
 import enum
-import io
-import pickle
 import types
 from array import array
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any, cast
-from weakref import WeakValueDictionary
 
 from .errors import ReleaseError
 
@@ -38,51 +36,24 @@ _BASES: tuple[tuple[type, int], ...] = (
 )  # fmt: skip
 _ABSENT = enum.Enum("Absent", ["ABSENT"]).ABSENT
 """Stands for a slot without a value."""
-_memories: WeakValueDictionary[int, Memory] = WeakValueDictionary()
 
 
 class Memory:
-    """Copies what hangs on the `roots`. Objects of `constant` types are not followed.
+    """Copies what hangs on the `roots`. Objects of `constant` types are not followed."""
 
-    Objects that are there at the start, and `shared` ones, are the same in every process that was forked since: in a saved
-    state that is sent to another process they stand for that process's own; all others are sent with it.
-    """
-
-    def __init__(self, roots: Iterable[Any], constant: Iterable[type] = (), shared: Iterable[Any] = ()) -> None:
+    def __init__(self, roots: Iterable[Any], constant: Iterable[type] = ()) -> None:
         self.roots = list(roots)
         self._parts: dict[type, tuple[int, ...]] = {made: (kind,) for made, kind in _EXACT.items()}
         self._parts |= dict.fromkeys((*PLAIN, *constant), ())
         self._slots: dict[type, tuple[str, ...]] = {}
-        self.number = len(_memories) and max(_memories) + 1
-        _memories[self.number] = self
-        self._anchors: list[Any] = [*shared, *self._reached()]
-        self.numbers = {id(one): number for number, one in enumerate(self._anchors)}
-
-    def _reached(self) -> list[Any]:
-        """What is there now, and is neither plain nor made anew all the time, such as tuples and bound methods."""
-        found: dict[int, Any] = {}
-        todo: list[Any] = []
-        for one, _, content in self.save().records:
-            values: Iterable[Any] = cast("dict[Any, Any]", content).values() if isinstance(content, dict) else content
-            todo += [one, *values]
-        while todo:
-            one = todo.pop()
-            if isinstance(one, PLAIN) or id(one) in found:
-                continue
-            if isinstance(one, (tuple, frozenset, types.MethodType)):
-                todo += _inside(one)
-                continue
-            found[id(one)] = one
-            if isinstance(one, (types.FunctionType, partial)):
-                todo += _inside(one)
-        return list(found.values())
+        self._getters: dict[type, Callable[[Any], Any]] = {}
 
     def save(self) -> Saved:
         """Everything that can change, as it is now."""
         records: list[Record] = []
         seen: set[int] = set()
         todo: list[Any] = list(self.roots)
-        parts_of, slots = self._parts, self._slots
+        parts_of = self._parts
         content: Any
         while todo:
             one = todo.pop()
@@ -104,12 +75,21 @@ class Memory:
                 elif kind == _NUMBERS:
                     records.append((one, kind, one[:] if made is bytearray or made is array else one.copy()))
                     continue
+                elif kind == _SLOTS:
+                    content = values = self._slot_values(one, made)
                 else:
-                    content = values = tuple([getattr(one, n, _ABSENT) for n in slots[made]] if kind == _SLOTS else one)
+                    content = values = tuple(one)
                 records.append((one, kind, content))
                 if content:
                     todo += [value for value in values if parts_of.get(value.__class__, True)]
         return Saved(self, records)
+
+    def _slot_values(self, one: Any, made: type) -> tuple[Any, ...]:
+        try:
+            found = self._getters[made](one)
+        except AttributeError:
+            return tuple([getattr(one, name, _ABSENT) for name in self._slots[made]])
+        return found if len(self._slots[made]) > 1 else (found,)
 
     def _learn(self, one: Any) -> tuple[int, ...]:
         """How objects of a type that was not met before are copied: nothing for one that is kept by reference."""
@@ -127,7 +107,7 @@ class Memory:
             return (_NUMBERS,)
         slots = tuple(dict.fromkeys(name for base in made.__mro__ for name in _declared_slots(base)))
         if slots:
-            self._slots[made] = slots
+            self._slots[made], self._getters[made] = slots, attrgetter(*slots)
             kinds.append(_SLOTS)
         if made.__dictoffset__:
             kinds.append(_FIELDS)
@@ -137,14 +117,10 @@ class Memory:
         return tuple(kinds)
 
     def slots(self, made: type) -> tuple[str, ...]:
-        """The slots of a type that is copied by slots."""
-        if made not in self._slots:
+        """The slots of a type that are copied; none of one that is kept by reference."""
+        if made not in self._parts:
             self._parts[made] = self._kinds_of(made)
-        return self._slots[made]
-
-    def numbered(self, number: int) -> Any:
-        """The object of that number among those that all processes have."""
-        return self._anchors[number]
+        return self._slots.get(made, ())
 
     def is_copied(self, one: Any) -> bool:
         """Whether an object is copied by fields or slots alone."""
@@ -179,7 +155,7 @@ def _declared_slots(base: type) -> Iterable[str]:
 
 
 class Saved:
-    """A saved state; pickled for another process it names what that has, and brings along what it has not."""
+    """A saved state, which only the process that it was saved in can restore."""
 
     __slots__ = ("memory", "records")
 
@@ -212,40 +188,3 @@ class Saved:
                 setattr(one, name, value)
             elif hasattr(one, name):
                 delattr(one, name)
-
-    def __reduce__(self) -> tuple[Callable[..., Saved], tuple[int, bytes]]:
-        file = io.BytesIO()
-        _Sender(file, self.memory).dump(self.records)
-        return _received, (self.memory.number, file.getvalue())
-
-
-class _Sender(pickle.Pickler):
-    """Sends numbers for what all processes have, and empty shells of other objects: the records fill them."""
-
-    def __init__(self, file: io.BytesIO, memory: Memory) -> None:
-        super().__init__(file, 5)
-        self.memory = memory
-
-    def persistent_id(self, obj: Any, /) -> int | None:
-        return self.memory.numbers.get(id(obj))
-
-    def reducer_override(self, obj: Any, /) -> Any:
-        return (_shell, (obj.__class__,)) if obj is not _shell and self.memory.is_copied(obj) else NotImplemented
-
-
-class _Receiver(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, memory: Memory) -> None:
-        super().__init__(file)
-        self.memory = memory
-
-    def persistent_load(self, pid: Any, /) -> Any:
-        return self.memory.numbered(pid)
-
-
-def _received(number: int, text: bytes) -> Saved:
-    memory = _memories[number]
-    return Saved(memory, _Receiver(io.BytesIO(text), memory).load())
-
-
-def _shell(made: type) -> Any:
-    return made.__new__(made)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
-import pickle
 from array import array
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
@@ -134,27 +132,6 @@ def test_a_slot_filled_later_is_saved() -> None:
     assert world.slotted.late == [1]
 
 
-@pytest.mark.parametrize("new", [False, True])
-def test_a_saved_state_comes_through_another_process(new: bool) -> None:
-    """What was there at the start is named; what came later is sent along, and shared objects stay shared."""
-    world = World()
-    memory = Memory([world], {Config})
-    start = memory.save()
-    change(world)
-    if new:
-        made = Slotted()
-        made.left = made.right = 4
-        world.dict["one"], world.dict["two"] = [made], [made]
-    expected, sent = world.shown(), pickle.dumps(memory.save())
-    start.restore()
-    pickle.loads(sent).restore()
-    assert world.shown()[:3] == expected[:3]
-    assert world.shown()[4:] == expected[4:]
-    if new:
-        assert world.dict["one"][0] is world.dict["two"][0]
-        assert (world.dict["one"][0].left, world.dict["one"][0].right) == (4, 4)
-
-
 def test_constants_are_kept_by_reference() -> None:
     world = World()
     saved = Memory([world], {Config}).save()
@@ -252,18 +229,17 @@ def test_what_is_easily_forgotten_is_put_back() -> None:
     later.restore()
     assert odd.shown() == after
     start.restore()
-    pickle.loads(pickle.dumps(later)).restore()
+    later.restore()
     assert odd.shown() == after
 
 
 def test_a_container_stays_the_one_that_a_closure_has() -> None:
-    """Also after a detour through another process, which names what was there at the start."""
     odd = Odd()
     memory = Memory([odd])
     one = odd.count()
-    sent = pickle.dumps(memory.save())
+    saved = memory.save()
     two = odd.count()
-    pickle.loads(sent).restore()
+    saved.restore()
     assert (one, two, odd.count()) == (2, 3, 3)
 
 
@@ -271,16 +247,7 @@ def test_an_iterator_is_refused() -> None:
     world = World()
     world.dict["next"] = itertools.count()  # pyright: ignore[reportArgumentType]
     with pytest.raises(ReleaseError, match=r"itertools.count, an iterator, which cannot be put back"):
-        Memory([world])
-
-
-def test_memories_are_let_go() -> None:
-    world = World()
-    first = Memory([world])
-    number = first.number
-    del first
-    gc.collect()
-    assert Memory([world]).number <= number
+        Memory([world]).save()
 
 
 class Owner:
@@ -301,10 +268,11 @@ class Told:
         self.tell, self.more = tell, (tell, 1)
 
 
-def test_methods_of_what_is_not_copied_stay_those_of_this_process() -> None:
+def test_methods_of_what_is_not_copied_stay_those_of_their_owner() -> None:
     owner = Owner()
     memory = Memory([owner.told], {Owner})
-    sent = pickle.dumps(memory.save())
-    pickle.loads(sent).restore()
+    saved = memory.save()
+    vars(owner.told)["tell"] = None
+    saved.restore()
     assert owner.told.tell.__self__ is owner
     assert owner.told.more[0].__self__ is owner
