@@ -240,7 +240,9 @@ class Search:
         elif ran.dead is Kind.ERROR:
             holds = name != NO_ERROR
         else:
-            holds = prop is None or not fails(self.bound, prop, states[-1], states[-2] if len(states) > 1 else None)
+            if prop is None:
+                raise DriverUnstable("an event stops the implementation, and does not when its path is run again")
+            holds = not fails(self.bound, prop, states[-1], states[-2] if len(states) > 1 else None)
         if holds:
             raise EngineDisagrees(f"{name}: the end of the path does not show it in the interpreted spec")
         return self._shown(name, ran)

@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.checker.conform.errors import ConformError, DriverUnstable
 from fencepost.checker.conform.product import conform
-from fencepost.checker.conform.result import Agreement, Kind
-from fencepost.checker.explore.findings import Progress
+from fencepost.checker.conform.result import Kind
 from fencepost.checker.explore.native.engine import NativeEngine
 from fencepost.checker.explore.reference import ReferenceEngine
-from fencepost.checker.model import Limits, Model, Options
+from fencepost.checker.model import Model, Options
 from fencepost.checker.result import Verdict
 from fencepost.spec.lang import BoundSpec, load_file
 from fencepost.spec.lang.symmetry import Symmetry
 from fencepost.traces.driver import Refused, Stopped
 from fencepost.traces.trace import follow
 
-from .specdriver import NotCopyable, SpecDriver, encoded
+from .desks import BOUNDS, DESK, NO_LIMITS, QUIET, Counting, Make, Tired, at, desk, differs, held, least_events, timeless
+from .specdriver import NotCopyable, SpecDriver
 
 HERE = Path(__file__).parent
 MODELS = HERE.parent / "models" / "specs"
-DESK = load_file(HERE / "specs" / "desk.py")
-BOUNDS: Mapping[str, int | str] = {"readers": 3, "copies": 3}
-QUIET = ("ask", "give_back", "shut")
-NO_LIMITS = Limits()
-Make = Callable[[BoundSpec], SpecDriver]
-
-
-def desk(**bounds: int | str) -> Model:
-    return Model.of(DESK, {**BOUNDS, **bounds})
-
-
-def held(model: Model, driver: SpecDriver) -> Agreement:
-    """What comes of a comparison, which must be the same for a driver that can only be run again from the start."""
-    found = conform(model, driver, NO_LIMITS)
-    assert timeless(conform(model, NotCopyable(driver), NO_LIMITS)) == timeless(found)
-    return found
-
-
-def timeless(found: Agreement) -> Agreement:
-    return replace(found, figures=replace(found.figures, seconds=0.0))
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------
@@ -124,24 +101,6 @@ class Stopping(SpecDriver):
         return {"broken": True} if self.hidden else super().observe()
 
 
-class Counting(SpecDriver):
-    """Counts, unseen, how often the desk was shut, up to twice."""
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        super().take(action, arguments)
-        if action == "shut" and arguments == (False,):
-            self.hidden = min(2, self.hidden + 1)
-
-
-class Tired(Counting):
-    """Once the desk was shut twice, a reader who comes back is not let in line."""
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        if action == "ask" and self.hidden == 2 and self.observe()["left"] < 3:
-            raise Refused("closed for today")
-        super().take(action, arguments)
-
-
 class Busy(SpecDriver):
     """Asking again is refused, but not without effect; the effect is hidden."""
 
@@ -174,10 +133,6 @@ class Crashing(SpecDriver):
         if action == "give_back" and len(shown["shelf"]) == 1 and shown["readers"]["ABC"[arguments[0]]]["at"] == "AWAY":
             raise IndexError
         super().take(action, arguments)
-
-
-def at(**switches: str) -> Make:
-    return lambda bound: SpecDriver(BoundSpec(DESK, {**bound.values, **switches}), QUIET)
 
 
 PLANTED: list[tuple[str, Make, Kind, str, str]] = [
@@ -221,43 +176,6 @@ def test_what_differs_is_shown_side_by_side() -> None:
     busy = held(model, Busy(model.bound, QUIET)).mismatch
     assert busy is not None
     assert [(d.path, d.spec, d.implementation) for d in busy.differences] == [("digest.hidden", 0, 1)]
-
-
-def least_events(bound: BoundSpec, driver: SpecDriver) -> int:
-    """Without symmetry, hashes or canonical states: how many events it takes until the two sides differ."""
-    ((_, _, initial),) = bound.initial()
-    level = {(initial, driver.save())}
-    seen = set(level)
-    for events in range(1, 100):
-        following: set[Any] = set()
-        for state, saved in level:
-            for rule in bound.actions:
-                for args in rule.choices():
-                    after = bound.after(state, rule, args)
-                    driver.restore(saved)
-                    if differs(bound, driver, state, rule.name, bound.arguments(rule, args), after):
-                        return events
-                    if after is not None:
-                        following.add((after, driver.save()))
-        level = following - seen
-        seen |= level
-    raise AssertionError("they never differ")
-
-
-def differs(bound: BoundSpec, driver: SpecDriver, state: Any, action: str, arguments: Any, after: Any) -> bool:
-    """Whether one event makes a difference, said once more in other words."""
-    if after is None and action not in driver.quiet:
-        return False
-    before = driver.save()
-    try:
-        driver.take(action, arguments)
-    except Refused:
-        return after is not None or driver.save() != before
-    except Exception:
-        return True
-    shown = SpecDriver(bound)
-    shown.restore((state if after is None else after, 0))
-    return driver.observe() != shown.observe() or (after is None and driver.save() != before)
 
 
 def differs_only_at_the_end(bound: BoundSpec, driver: SpecDriver, events: list[tuple[str, tuple[int, ...]]]) -> bool:
@@ -314,13 +232,6 @@ def test_any_number_of_processes_finds_the_same(make: Make, monkeypatch: pytest.
     model = desk()
     one, three = (conform(model, make(model.bound), NO_LIMITS, workers=n) for n in (1, 3))
     assert timeless(one) == timeless(three)
-
-
-def test_errors_come_back_from_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencepost.checker.conform.parallel.LEAST", 2)
-    model = desk()
-    with pytest.raises(DriverUnstable, match=r"^a restored state shows something else, or has another digest"):
-        conform(model, Forgetful(model.bound), NO_LIMITS, workers=2)
 
 
 # -- errors of the implementation -------------------------------------------------------------------------------------
@@ -424,154 +335,3 @@ def test_names_of_members_hide_nothing() -> None:
     found = conform(model, SpecDriver(model.bound), NO_LIMITS)
     assert found.hidden is None
     assert found.figures.product_states == found.figures.spec_states
-
-
-# -- vacuity and limits -----------------------------------------------------------------------------------------------
-
-
-def test_an_action_that_is_never_taken_makes_agreement_vacuous() -> None:
-    model = Model.of(load_file(MODELS / "vacuity.py"), {"empty": "action"})
-    found = held(model, SpecDriver(model.bound))
-    assert (found.verdict, found.vacuous) == (Verdict.UNDETERMINED, ("action other is never taken",))
-
-
-@pytest.mark.parametrize(
-    ("limits", "reason"),
-    [
-        (Limits(max_states=20), "more than 20 states (--max-states)"),
-        (Limits(max_depth=4), "depth limit of 4 (--max-depth)"),
-        (Limits(max_seconds=0.0), "time limit of 0 s (--max-time)"),
-        (Limits(max_bytes=1), "memory limit of 1 bytes (--max-memory)"),
-        (Limits(cancelled=lambda: True), "interrupted"),
-    ],
-)
-def test_a_limit_leaves_it_undetermined(limits: Limits, reason: str) -> None:
-    model = desk()
-    found = conform(model, SpecDriver(model.bound), limits)
-    assert (found.verdict, found.cut, found.vacuous) == (Verdict.UNDETERMINED, reason, ())
-
-
-def test_a_limit_that_is_not_reached_changes_nothing() -> None:
-    model = desk()
-    whole = conform(model, SpecDriver(model.bound), NO_LIMITS).figures
-    for limits in (Limits(max_states=whole.product_states), Limits(max_depth=whole.depth + 1), Limits(max_bytes=2**40)):
-        assert conform(model, SpecDriver(model.bound), limits).verdict is Verdict.HOLDS
-    cut = conform(model, SpecDriver(model.bound), Limits(max_states=whole.product_states - 1))
-    assert cut.verdict is Verdict.UNDETERMINED
-    assert conform(model, SpecDriver(model.bound), Limits(max_depth=whole.depth)).figures.depth == whole.depth
-
-
-def test_a_difference_outranks_a_limit() -> None:
-    model = desk()
-    length = least_events(model.bound, at(order="newest")(model.bound))
-    driver = at(order="newest")(model.bound)
-    assert conform(model, driver, Limits(max_depth=length - 1)).verdict is Verdict.UNDETERMINED
-    found = conform(model, driver, Limits(max_depth=length))
-    assert (found.verdict, found.cut) == (Verdict.VIOLATED, None)
-
-
-def test_progress_is_told_every_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Progress] = []
-    clock = iter(range(10_000))
-    monkeypatch.setattr("time.monotonic", lambda: float(next(clock)))
-    model = desk()
-    found = conform(model, SpecDriver(model.bound), NO_LIMITS, told.append)
-    assert len(told) == found.figures.product_states
-    assert (told[-1].generated, told[-1].depth) == (found.figures.transitions, found.figures.depth)
-
-
-# -- what does not fit, and drivers that are wrong ----------------------------------------------------------------------
-
-
-def test_a_spec_with_several_initial_states_is_refused() -> None:
-    model = Model.of(load_file(MODELS / "several.py"), {})
-    with pytest.raises(ConformError, match=r"several has \d+ initial states"):
-        conform(model, SpecDriver(model.bound), NO_LIMITS)
-
-
-def test_quiet_actions_must_exist_and_take_no_sets() -> None:
-    model = desk()
-    with pytest.raises(ConformError, match="desk has no action burn"):
-        conform(model, SpecDriver(model.bound, ("burn",)), NO_LIMITS)
-    kinds = Model.of(load_file(HERE.parent / "traces" / "specs" / "kinds.py"), {})
-    taking = next(a.name for a in kinds.bound.actions if any("SetOf" in repr(p.type) for p in a.declared.parameters))
-    with pytest.raises(ConformError, match=f"{taking} takes a set"):
-        conform(kinds, SpecDriver(kinds.bound, (taking,)), NO_LIMITS)
-
-
-def test_a_digest_must_be_plain() -> None:
-    model = desk()
-
-    class Odd(SpecDriver):
-        def digest(self, names: Any = None) -> Any:
-            return (object(),)
-
-    with pytest.raises(ConformError, match="nested tuples of plain values"):
-        conform(model, Odd(model.bound), NO_LIMITS)
-
-
-class Forgetful(Counting):
-    """Its `restore` leaves the hidden number as it is."""
-
-    def restore(self, saved: Any) -> None:
-        self.state, _ = saved
-
-
-class Shared(SpecDriver):
-    """Its `save` hands out what later events change."""
-
-    def reset(self) -> None:
-        super().reset()
-        self.box = [self.state]
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        super().take(action, arguments)
-        self.box[0] = self.state
-
-    def save(self) -> Any:
-        return self.box
-
-    def restore(self, saved: Any) -> None:
-        self.box, self.state = saved, saved[0]
-
-
-class Dicing(SpecDriver):
-    """Lends any copy."""
-
-    def __init__(self, bound: BoundSpec) -> None:
-        self.dice = random.Random(3)
-        self.other = BoundSpec(DESK, {**bound.values, "order": "newest"})
-        super().__init__(bound)
-
-    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
-        if action != "lend" or self.dice.random() < 0.9:
-            super().take(action, arguments)
-            return
-        rule = next(rule for rule in self.other.actions if rule.name == action)
-        after = self.other.after(self.state, rule, encoded(arguments))
-        assert after is not None
-        self.state = after
-
-
-class Blind(Tired):
-    """Its digest leaves the hidden number out: what depends on it is met by the wrong paths."""
-
-    def digest(self, names: Any = None) -> Any:
-        return super().digest(names)[:1]  # pyright: ignore[reportIndexIssue, reportUnknownVariableType]
-
-
-@pytest.mark.parametrize("make", [Forgetful, Shared, Dicing], ids=["restore", "save", "dice"])
-@pytest.mark.parametrize("quiet", [(), QUIET], ids=["", "quiet"])
-def test_a_driver_that_does_not_show_the_same_twice_gets_no_verdict(make: Make, quiet: Sequence[str]) -> None:
-    model = desk()
-    driver = make(model.bound)
-    driver.quiet = frozenset(quiet)
-    with pytest.raises(DriverUnstable, match="save, restore or digest"):
-        conform(model, driver, NO_LIMITS)
-
-
-def test_what_a_digest_leaves_out_hides_differences() -> None:
-    """Why the digest has to be whole: the same implementation differs, and is found with a whole one only."""
-    model = desk()
-    assert conform(model, Tired(model.bound), NO_LIMITS).verdict is Verdict.VIOLATED
-    assert conform(model, Blind(model.bound), NO_LIMITS).verdict is Verdict.HOLDS

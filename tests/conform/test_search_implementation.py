@@ -469,3 +469,22 @@ def test_a_driver_that_begins_in_no_state_of_the_spec_is_refused() -> None:
 def test_drivers_are_drivers() -> None:
     driver: Driver = Kiosk({"guests": 1, "umbrellas": 1, "loans": 1})
     assert driver.title == "a kiosk in Python; all of it is real"
+
+
+class Moody(Kiosk):
+    """Jams the third time that something is brought, whoever brings it and wherever it is."""
+
+    def __init__(self, values: Mapping[str, int | str]) -> None:
+        self.brought = 0
+        super().__init__(values)
+
+    def bring(self, g: int) -> None:
+        self.brought += 1
+        if self.brought == 3:
+            raise RuntimeError("not today")
+        super().bring(g)
+
+
+def test_an_error_that_does_not_come_again_is_no_violation() -> None:
+    with pytest.raises(DriverUnstable, match="stops the implementation, and does not when its path is run again"):
+        of(Moody)
