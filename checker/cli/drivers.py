@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from ...spec.lang import FencepostSpecError
-from ..conform.errors import DriverUnstable
+from ..conform.errors import DriverUnstable, frames
 from .errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Implementation:
             return None
         if isinstance(error, DriverUnstable):
             return UsageError(f"--target {self.name}: {error}")
-        at = place(error.__traceback__, self.path)
+        at = place(error, self.path)
         return UsageError(f"--target {self.name}: {at}: {said(error)}") if at != str(self.path) else None
 
 
@@ -161,7 +161,7 @@ def _in_file(path: Path, class_name: str, name: str) -> Maker:
             raise
         except BaseException as error:
             called = f"{class_name}(values) failed: {said(error)}"
-            raise UsageError(f"--target {name}: {place(error.__traceback__, path)}: {called}") from error
+            raise UsageError(f"--target {name}: {place(error, path)}: {called}") from error
 
     return make_checked
 
@@ -207,17 +207,13 @@ def _load(path: Path, name: str) -> ModuleType:
         with redirect_stdout(sys.stderr):
             exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"--target {name}: {place(error.__traceback__, path)}: import failed: {said(error)}") from error
+        raise UsageError(f"--target {name}: {place(error, path)}: import failed: {said(error)}") from error
     return module
 
 
-def place(trace: TracebackType | None, path: Path) -> str:
+def place(error: BaseException, path: Path) -> str:
     """The last line of this file that an error went through, as FILE:LINE."""
-    line = 0
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
+    line = next((line for file, line in reversed(frames(error)) if file == str(path)), 0)
     return f"{path}:{line}" if line else str(path)
 
 

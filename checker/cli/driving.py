@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,17 @@ class Driving:
 
 
 @contextmanager
-def driving(target: Implementation, limits: Limits, *, quiet: bool) -> Generator[Driving]:
+def driving(target: Implementation, limits: Limits, *, quiet: bool, interrupts: Interrupts | None = None) -> Generator[Driving]:
     """Run what is inside; what an implementation prints is no part of the report, and goes to standard error.
 
-    An error in a user's own driver is raised as the `UsageError` that says where it is.
+    With `interrupts`, which are entered already, they end this run, too. An error in a user's own driver is raised as the
+    `UsageError` that says where it is.
     """
     from ..report.progress import ProgressLine
     from .interrupt import Interrupts
 
     progress = None if quiet else ProgressLine(sys.stderr)
-    with Interrupts() as interrupts, redirect_stdout(sys.stderr):
+    with nullcontext(interrupts) if interrupts else Interrupts() as interrupts, redirect_stdout(sys.stderr):
         try:
             yield Driving(replace(limits, cancelled=lambda: interrupts.asked), progress, interrupts)
         except (KeyboardInterrupt, MemoryError):

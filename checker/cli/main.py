@@ -167,7 +167,10 @@ def _answer(error: Exception, words: Sequence[str]) -> int:
         print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
         return INPUT_ERROR
     if isinstance(error, MemoryError):
-        print("out of memory: lower the bounds, or give --max-memory a smaller value than is free", file=sys.stderr)
+        from ..conform.errors import WorkerLost
+
+        words = "out of memory: lower the bounds, or give --max-memory a smaller value than is free"
+        print(error if isinstance(error, WorkerLost) else words, file=sys.stderr)
         return UNDETERMINED
     print(f"internal error: {type(error).__name__}: {error}", file=sys.stderr)
     if os.environ.get("FENCEPOST_DEBUG") != "1":

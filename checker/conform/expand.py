@@ -11,9 +11,10 @@ from ...traces.driver import Refused
 from ..explore.native.pack import CellLayout
 from ..explore.native.stepper import cell_struct
 from .errors import ConformError, DriverUnstable
-from .follow import Discord, Restorable, fingerprint, goes_on, take, try_quiet
+from .follow import Restorable, fingerprint, goes_on, take, try_quiet
 from .graph import Decoded, Event
 from .observer import Observer
+from .result import Kind
 
 Known = Callable[[bytes, bytes], bool]
 """Whether a product state was met before."""
@@ -62,13 +63,13 @@ class Arrival(NamedTuple):
 class Visit(NamedTuple):
     """What came of expanding a product state: up to the first difference, if there is one.
 
-    `taken` has the number of the action of each compared transition.
+    `taken` has the number of the action of each compared transition; `differs` the event and what kind of difference it is.
     """
 
     fresh: list[Arrival]
     taken: list[int]
     refusals: int
-    differs: tuple[Event, Discord] | None
+    differs: tuple[Event, Kind] | None
 
     @property
     def ends(self) -> bool:
@@ -108,7 +109,7 @@ class Expander:
             event = rule.number, args
             stopped, discord = take(driver, *self.decoded[event], self.observer.expected(after))
             if discord is not None:
-                return Visit(fresh, taken, 0, (event, discord))
+                return Visit(fresh, taken, 0, (event, discord.kind))
             taken.append(rule.number)
             self._arrive(fresh, event, after, stopped, known)
         return Visit(fresh, taken, len(tried), self._disturbance(node, tried))
@@ -122,7 +123,7 @@ class Expander:
             event = rule.number, args
             discord = goes_on(self.observer.expected(after), last)
             if discord is not None:
-                return Visit(fresh, taken, 0, (event, discord))
+                return Visit(fresh, taken, 0, (event, discord.kind))
             taken.append(rule.number)
             self._arrive(fresh, event, after, True, known)
         return Visit(fresh, taken, 0, None)
@@ -133,7 +134,7 @@ class Expander:
         if not known(canonical, digest):
             fresh.append(Arrival(event, canonical, digest, stopped, after, None if stopped else self.driver.save()))
 
-    def _disturbance(self, node: Node, tried: Sequence[Event]) -> tuple[Event, Discord] | None:
+    def _disturbance(self, node: Node, tried: Sequence[Event]) -> tuple[Event, Kind] | None:
         """The first of these events, which the spec has disabled, that is not quiet."""
         if not tried or self._all_quiet(node, tried):
             return None
@@ -143,7 +144,7 @@ class Expander:
             self._verify(node)
             discord = try_quiet(self.driver, *self.decoded[event], expected)
             if discord is not None:
-                return event, discord
+                return event, discord.kind
         raise DriverUnstable("events that change nothing one by one do so together")
 
     def _all_quiet(self, node: Node, tried: Sequence[Event]) -> bool:

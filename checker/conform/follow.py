@@ -194,15 +194,22 @@ def confirm(
 ) -> Mismatch:
     """Run a path and the event after it again from the start; `DriverUnstable` where they do not show the same."""
     quiet = found.kind is Kind.NOT_QUIET
+    again, trace = retake(driver, observer, bound, path, event, quiet=quiet)
+    if again is None or (again.kind, again.differences) != (found.kind, found.differences):
+        name = f"{event[0].name}{event[1]}"
+        raise DriverUnstable(f"{name} differs, but not in the same way when its path is run again")
+    return Mismatch(found.kind, trace, (event[0].name, event[1]), found.differences, found.message)
+
+
+def retake(
+    driver: Driver, observer: Observer, bound: BoundSpec, path: Sequence[Instance], event: Instance, *, quiet: bool
+) -> tuple[Discord | None, Trace]:
+    """How the two sides differ at an event, `quiet` or not, after a path that is run from the start; the spec's trace."""
     trace = run(bound, path if quiet else (*path, event))
     walk = Walk(driver)
     for (rule, args), step in zip(path, trace.steps, strict=False):
-        again = walk.take(rule.name, bound.arguments(rule, args), observer.expected(step.state))
-        if again is not None:
+        if walk.take(rule.name, bound.arguments(rule, args), observer.expected(step.state)) is not None:
             raise DriverUnstable(f"{rule.name}{args} agreed, and differs when its path is run again")
     rule, args = event
     last = rule.name, bound.arguments(rule, args), observer.expected(trace.last)
-    again = try_quiet(driver, *last) if quiet else walk.take(*last)
-    if again is None or (again.kind, again.differences) != (found.kind, found.differences):
-        raise DriverUnstable(f"{rule.name}{args} differs, but not in the same way when its path is run again")
-    return Mismatch(found.kind, trace, (rule.name, args), found.differences, found.message)
+    return (try_quiet(driver, *last) if quiet else walk.take(*last)), trace

@@ -11,7 +11,8 @@ import pickle
 import signal
 import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import count
 from multiprocessing import get_all_start_methods, get_context
@@ -19,7 +20,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from ..explore.memory import resident_memory
+from ..explore.memory import private_memory, resident_memory
+from .errors import WorkerLost, frames, sent
 from .expand import Known, Node, Visit
 from .transitions import Seen
 
@@ -127,26 +129,30 @@ class _Worker:
 
     def begin(self, level: list[Node]) -> None:
         """Send its part of a level, and what others have found since the last one."""
-        self.pipe.send(([node._replace(saved=node.saved.number) for node in level], self.news))
+        with self._told():
+            self.pipe.send(([node._replace(saved=node.saved.number) for node in level], self.news))
         self.news = []
 
     def receive(self) -> None:
         """Take what it has sent."""
-        try:
+        with self._told():
             found, self.taken = self.pipe.recv()
-        except EOFError:
-            self.process.join()
-            code = self.process.exitcode
-            raise RuntimeError(
-                f"a worker process has ended (exit code {code}); if memory ran out, try --workers 1 or --max-memory"
-            ) from None
-        self.found += found
+            self.found += found
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        """`WorkerLost` where it is not there any more."""
+        try:
+            yield
+        except (EOFError, OSError):
+            self.process.join(10)
+            raise WorkerLost(self.process.exitcode) from None
 
     def close(self) -> None:
         """End it, whatever it is doing."""
-        self.process.terminate()
-        self.process.join()
+        self.process.kill()
         self.pipe.close()
+        self.process.join()
 
 
 class _Working:
@@ -160,25 +166,26 @@ class _Working:
         self.known: Known = lambda canonical, digest: known(canonical, digest) or _key(canonical, digest) in self.met
 
     def run(self, inherited: list[Connection]) -> None:
-        """Expand levels until the pipe is closed. Ctrl-C is for the process that counts."""
+        """Expand levels until the pipe is closed. To be interrupted is for the process that counts."""
         gc.freeze()  # looking for garbage would copy all the memory that is shared
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         for pipe in inherited:
             pipe.close()
-        start = resident_memory()
-        while True:
-            try:
+        with suppress(EOFError, OSError):
+            while True:
                 level, news = self.pipe.recv()
-            except EOFError:
-                return
-            self.met.update(news)
-            self.held = {node.saved: self.held[node.saved] for node in level}
-            for at in range(0, len(level), CHUNK):
-                found = self._expand(level[at : at + CHUNK])
-                self.pipe.send((found, max(0, resident_memory() - start)))
-                if found and (isinstance(found[-1], BaseException) or found[-1].ends):
-                    break
+                self.met.update(news)
+                self.held = {node.saved: self.held[node.saved] for node in level}
+                self._expand_all(level)
+
+    def _expand_all(self, level: Sequence[Node]) -> None:
+        before = private_memory() - resident_memory()
+        for at in range(0, len(level), CHUNK):
+            found = self._expand(level[at : at + CHUNK])
+            self.pipe.send((found, max(0, before + resident_memory())))
+            if isinstance(found[-1], BaseException) or found[-1].ends:
+                break
 
     def _expand(self, nodes: Sequence[Node]) -> list[Any]:
         """What came of some states, up to the first that ends the search or fails."""
@@ -206,11 +213,13 @@ def _key(canonical: bytes, digest: bytes) -> bytes:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """An error with the lines where it was raised, or its text where the error itself cannot be sent."""
-    text = "".join(traceback.format_exception(error))
-    error.add_note(text)
+    """An error with the places where it was raised, or its text where the error itself cannot be sent."""
+    error = sent(error)
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return RuntimeError(text)
+        instead = RuntimeError("".join(traceback.format_exception_only(error)[:1]).strip())
+        instead.__notes__ = error.__notes__
+        instead.__dict__["frames"] = frames(error)
+        return instead
     return error

@@ -21,7 +21,7 @@ from .budget import Budget, few_collections
 from .differences import differences
 from .errors import ConformError, DriverUnstable
 from .expand import Expander, Node, Steps, Visit
-from .follow import RESET, Discord, Instance, Walk, confirm, restorable, run
+from .follow import RESET, Instance, Walk, confirm, restorable, retake, run
 from .graph import Event, Graph
 from .parallel import Expansion
 from .result import Agreement, Figures, Hidden, Kind, Mismatch
@@ -124,9 +124,14 @@ class Lockstep:
                 self.taken[action] += 1
         self.refusals += visit.refusals
 
-    def _confirm(self, node: Node, event: Event, discord: Discord) -> Mismatch:
-        path = self._instances(self.graph.path(node.number))
-        return confirm(self.driver, self.expander.observer, self.bound, path, self._instances([event])[0], discord)
+    def _confirm(self, node: Node, event: Event, kind: Kind) -> Mismatch:
+        """A difference that two runs from the start show alike."""
+        *path, last = self._instances([*self.graph.path(node.number), event])
+        of = self.driver, self.expander.observer, self.bound, path, last
+        found, _ = retake(*of, quiet=kind is Kind.NOT_QUIET)
+        if found is None or found.kind is not kind:
+            raise DriverUnstable(f"{last[0].name}{last[1]} differs, and not so when its path is run again")
+        return confirm(*of, found)
 
     def _instances(self, events: Sequence[Event]) -> list[Instance]:
         return [(self.bound.actions[number], args) for number, args in events]

@@ -19,6 +19,7 @@ from fencepost.checker.cli.conform_rows import Asked, Row, rows
 from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import main
 from fencepost.checker.cli.target import load_shipped
+from fencepost.checker.conform import parallel
 from fencepost.checker.conform.report import value
 from fencepost.checker.conform.schema import ConformDocument, plain
 from fencepost.spec.lang import Switch
@@ -113,6 +114,48 @@ def test_without_symmetry_there_is_more_to_compare(capsys: pytest.CaptureFixture
     assert few["verdict"] == many["verdict"] == "HOLDS"
     assert few["rows"][0]["spec_states"] < many["rows"][0]["spec_states"]
     assert many["rows"][0]["again"].endswith("--symmetry off")
+
+
+FAULTY = """
+import importlib.util, os
+
+found = importlib.util.spec_from_file_location("lending_engine", {engine!r})
+engine = importlib.util.module_from_spec(found)
+found.loader.exec_module(engine)
+
+
+class Faulty(engine.Engine):
+    first = os.getpid()
+
+    def digest(self, names=None):
+        if self.observe()["free"] == []:
+            {what}
+        return super().digest(names)
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("what", "code", "said"),
+    [
+        ("raise KeyError('mine')", 2, r"faulty\.py:14: KeyError: 'mine'"),
+        ("raise SystemExit(0)", 2, r"faulty\.py:14: SystemExit: 0"),
+        ("os._exit(7) if os.getpid() != self.first else None", 3, r"a worker process has ended \(exit code 7\)"),
+    ],
+    ids=["error", "exit", "gone"],
+)
+def test_errors_of_a_driver_end_alike_with_any_number_of_workers(
+    workers: str, what: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(parallel, "LEAST", 2)
+    (tmp_path / "faulty.py").write_text(FAULTY.format(engine=ENGINE, what=what))
+    ended = main(["conform", LENDING, "--target", f"{tmp_path / 'faulty.py'}:Faulty", "--workers", workers, "-q"])
+    shown = capsys.readouterr()
+    if workers == "1" and code == 3:
+        assert ended == 0
+    else:
+        assert ended == code, shown
+        assert re.search(said, shown.err)
 
 
 def test_the_trace_of_a_difference_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
