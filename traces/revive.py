@@ -48,7 +48,7 @@ def revive(bound: BoundSpec, recorded: Recorded) -> Revived:
         trace = rerun(bound, given)
     except ReplayError as error:
         raise ReplayError(f"{recorded.path}: {'; '.join(differences)}; and it does not run here: {error}") from None
-    note = f"recorded with a difference, but its actions still run: {'; '.join(differences)}"
+    note = f"not quite as recorded, but its actions still run: {'; '.join(differences)}"
     return Revived(trace, (note, *_version_note(recorded)))
 
 
@@ -166,5 +166,5 @@ def revive_short(bound: BoundSpec, short: Short) -> Revived:
         trace = rerun(bound, given)
     except ReplayError as error:
         raise ReplayError(f"{differs}; and it does not run here: {error}" if differs else str(error)) from None
-    note = (f"recorded with a difference, but its actions still run: {differs}",) if differs else ()
+    note = (f"not quite as recorded, but its actions still run: {differs}",) if differs else ()
     return Revived(_claimed(bound, trace), note)

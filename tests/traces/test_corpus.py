@@ -56,6 +56,7 @@ def loaded(fault: str) -> Loaded:
 def test_it_still_shows_the_bug(fault: str) -> None:
     made = loaded(fault)
     assert shows(made.target.model.bound, made.revived.trace)
+    assert made.revived.notes == (), "recorded with another text of the spec; CORPUS=write records it again"
     origin = origin_of(fault)
     assert origin.fault == fault
     assert origin.property == FAULTS[fault].breaks
