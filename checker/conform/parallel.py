@@ -216,8 +216,10 @@ def _sendable(error: BaseException) -> BaseException:
     """An error with the places where it was raised, or its text where the error itself cannot be sent."""
     error = sent(error)
     try:
-        pickle.loads(pickle.dumps(error))
+        whole = frames(pickle.loads(pickle.dumps(error))) == frames(error.with_traceback(None))
     except Exception:
+        whole = False
+    if not whole:
         instead = RuntimeError("".join(traceback.format_exception_only(error)[:1]).strip())
         instead.__notes__ = error.__notes__
         instead.__dict__["frames"] = frames(error)

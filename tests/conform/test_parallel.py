@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from multiprocessing import active_children
 from pathlib import Path
@@ -115,10 +116,18 @@ class Odd(Kiosk):
         return super().save()
 
 
-def test_an_error_that_cannot_be_sent_is_said_in_words() -> None:
+class Lossy(Kiosk):
+    """Raises what comes back without what it was given later."""
+
+    def save(self) -> Any:
+        return json.loads("full") if self.loans == self.most else super().save()
+
+
+@pytest.mark.parametrize(("kind", "said"), [(Odd, "Unsendable: full"), (Lossy, "JSONDecodeError: Expecting value")])
+def test_an_error_that_cannot_be_sent_is_said_in_words(kind: type[Kiosk], said: str) -> None:
     model = kiosk(**SIZES)
-    with pytest.raises(RuntimeError, match="Unsendable: full") as raised:
-        search(model, Odd(model.bound.values), PLAIN, workers=2)
+    with pytest.raises(RuntimeError, match=said) as raised:
+        search(model, kind(model.bound.values), PLAIN, workers=2)
     assert Path(__file__).name in [Path(file).name for file, _ in frames(raised.value)]
 
 
