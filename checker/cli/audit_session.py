@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import time
-import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..conform.errors import DriverUnstable, frames
 from . import kvdata
 from .audit_rows import AuditRow, config_row, fault_rows, mechanisms, small_rows
 from .classifying import Classifying, Mechanisms, has_fence, repeated, switches
@@ -182,7 +181,6 @@ class AuditSession:
     def _said(self, error: BaseException) -> str:
         """An error in one line; one that is neither the implementation's nor an input's is a defect of Fencepost."""
         from ...spec.lang import FencepostSpecError
-        from ..conform.errors import DriverUnstable
         from ..conform.follow import said
 
         blamed = self.target.blame(error) or error
@@ -196,7 +194,7 @@ class AuditSession:
     def _classify(self, out: Console | None, clock: _Clock) -> None:
         from ..conform import audit_report
 
-        told = self.classifying.run(quiet=self.quiet, verbose=self.verbose)
+        told = self.classifying.run(quiet=self.quiet, verbose=self.verbose, interrupts=self.interrupts)
         self.audit = replace(self.audit, told=told)
         if out is not None:
             audit_report.classification(out, told, mechanisms(told.found, told.profiles))
@@ -393,14 +391,10 @@ def _is_asynchronous(driver: Any) -> bool:
 
 def _is_of(error: BaseException, modules: set[str]) -> bool:
     """Whether an error was raised in one of these top-level modules, or in what they call, and not in Fencepost's own code."""
-    if isinstance(error.__cause__, Exception) and type(error.__cause__).__name__ == "_RemoteTraceback":
-        text = str(error.__cause__)  # it was raised in a process of a search
-    else:
-        text = "".join(traceback.format_tb(error.__traceback__))
     own = __name__.partition(".")[0]
     loaded = [(name.partition(".")[0], module) for name, module in list(sys.modules.items())]
     tops = {getattr(module, "__file__", None): top for top, module in loaded if top in {*modules, own}}
-    known = [tops[file] for file in re.findall(r'^ *File "(.*)", line \d+', text, re.MULTILINE) if file in tops]
+    known = [tops[file] for file, _ in frames(error) if file in tops]
     return bool(known) and known[-1] in modules
 
 

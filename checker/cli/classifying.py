@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..conform.experiments import Experiment, Experiments, Row
     from ..explore.findings import OnProgress
     from ..model import Limits
+    from .interrupt import Interrupts
 
 
 def rows() -> tuple[Row, ...]:
@@ -124,13 +125,13 @@ class Classifying:
         self.title = driver.title
         return driver
 
-    def run(self, *, quiet: bool = False, verbose: bool = False) -> Told:
-        """Make the experiments; what an implementation prints goes to standard error."""
+    def run(self, *, quiet: bool = False, verbose: bool = False, interrupts: Interrupts | None = None) -> Told:
+        """Make the experiments, with `interrupts` as in `driving`; what an implementation prints goes to standard error."""
         from ..conform.classify import Classifier
         from ..conform.classify_report import Told
 
         known = profiles()
-        with driving(self.target, self.limits, quiet=quiet) as run:
+        with driving(self.target, self.limits, quiet=quiet, interrupts=interrupts) as run:
             experiments = self._experiments(run.limits, run.progress)
             found = Classifier(experiments, known).run()
         return Told(found, known, experiments.transitions, len(experiments.rows), self.again, verbose)

@@ -67,9 +67,9 @@ class Judged:
 
     @property
     def like_spec(self) -> bool:
-        """Whether the spec with the same switches takes the steps of the shortest trace, too."""
+        """Whether the spec with the same switches takes the steps of the shortest trace, too, and violates it at their end."""
         path = self.at.searched.paths.get(self.result.name)
-        return path is not None and path.otherwise is None
+        return path is not None and path.by_spec
 
 
 @dataclass(frozen=True)

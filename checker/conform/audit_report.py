@@ -10,7 +10,7 @@ from ..report import text
 from ..report.words import count, number
 from ..result import Status, Verdict
 from . import classify_report, report, search_report
-from .audit import LOCKSTEP, PROPERTIES, Audit, Checked, Compared, Judged
+from .audit import CLASSIFY, LOCKSTEP, PROPERTIES, Audit, Checked, Compared, Judged
 from .classify_report import Told, name_of
 
 if TYPE_CHECKING:
@@ -185,6 +185,8 @@ def uncovered(out: Console, audit: Audit, more: Sequence[str]) -> None:
 def open_questions(audit: Audit) -> list[str]:
     """What an audit did not look at, or could not decide, line by line."""
     lines: list[str] = []
+    ends = {} if audit.told is None else classify_report.longest(audit.told.found)
+    lines += [f"{CLASSIFY}, paths of more than {classify_report.events(ends.values())}: {', '.join(ends)}"] if ends else []
     findings = () if audit.told is None else audit.told.found.findings
     for why in dict.fromkeys(why for finding in findings for why in finding.untold.values()):
         names = [finding.switch for finding in findings if why in finding.untold.values()]

@@ -54,7 +54,7 @@ class SearchedPart(Part):
 class PropertyPart(Part):
     """A property over all rows; `row` is where its shortest trace is, or the first row that says so, `rows` how many say so.
 
-    `like_spec` of a violation: whether the spec with the same switches takes the same steps.
+    `like_spec` of a violation: whether the spec with the same switches takes the same steps and violates it, too.
     """
 
     name: str

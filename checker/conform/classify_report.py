@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,13 +61,34 @@ def verdict(out: Console, told: Told) -> None:
     style = STYLES[found.verdict]
     compared = f"{count(told.rows, 'row')} of small bounds, {count(told.transitions, 'transition')} compared"
     if found.verdict is Verdict.HOLDS:
-        words, rest = f"behaves as {name_of(found)}", f": every transition agrees; {compared}; nothing is said of others"
+        words = f"behaves as {name_of(found)}"
+        rest = f": every transition agrees{_paths(found)}; {compared}; nothing is said of others"
     elif found.unlike is not None:
         words = "unlike any mix of switches"
         rest = f" at {found.unlike.row.name!r}; the nearest is {name_of(found)}; {compared}"
     else:
         words, rest = "UNDETERMINED", f": {found.reason}; the nearest so far is {name_of(found)}; {compared}"
     out.print(Text.assemble((words, style), rest))
+
+
+def _paths(found: Classification) -> str:
+    """On which paths the mix was compared, where rows have longer ones."""
+    ends = longest(found)
+    if not ends:
+        return ""
+    rows = f" (at {len(ends)} of {count(len(found.experiments), 'row')})" if len(ends) < len(found.experiments) else ""
+    return f" on paths of at most {events(ends.values())}{rows}"
+
+
+def longest(found: Classification) -> dict[str, int]:
+    """The rows at which there are longer paths than were compared with the mix, and where these ended."""
+    return {one.row.name: one.longest for one in found.experiments if one.longest is not None}
+
+
+def events(ends: Collection[int]) -> str:
+    """How many events paths have that end here or there, such as `9 events` or `6 to 14 events`."""
+    least = min(ends)
+    return f"{least} to {count(max(ends), 'event')}" if least < max(ends) else count(least, "event")
 
 
 def name_of(found: Classification) -> str:

@@ -49,7 +49,8 @@ class Row:
 class Experiment:
     """One mix held against the implementation at one row: where they differ first, or why it was not compared to the end.
 
-    `transitions` that were compared for it; 0 where a path that was driven before settled it.
+    `transitions` that were compared for it; 0 where a path that was driven before settled it. `longest` is where the row ended
+    paths that go on; None where it ended none.
     """
 
     row: Row
@@ -57,10 +58,11 @@ class Experiment:
     mismatch: Mismatch | None
     cut: str | None
     transitions: int
+    longest: int | None = None
 
     @property
     def agrees(self) -> bool:
-        """Whether everything was compared and agrees."""
+        """Whether everything was compared, on paths as long as the row allows, and agrees."""
         return self.mismatch is None and self.cut is None
 
 
@@ -231,8 +233,10 @@ class Experiments:
         if key not in self._known:
             agreement = self._search(model, row)
             self.transitions += agreement.figures.transitions
-            cut = self._cut(agreement, row)
-            self._known[key] = Experiment(row, model, agreement.mismatch, cut, agreement.figures.transitions)
+            ended = agreement.cut == Limits(max_depth=row.longest).reason("max-depth")
+            cut = None if ended or agreement.cut is None else self.over or agreement.cut
+            longest = row.longest if ended else None
+            self._known[key] = Experiment(row, model, agreement.mismatch, cut, agreement.figures.transitions, longest)
             if agreement.mismatch is not None:
                 self._record(self._known[key])
         return replace(self._known[key], model=model)
@@ -271,12 +275,6 @@ class Experiments:
         if found.cut != few.reason("max-states") or few.max_states == limits.max_states:
             return found
         return conform(model, driver, limits, self.progress, workers=self.workers)
-
-    def _cut(self, agreement: Agreement, row: Row) -> str | None:
-        """Why an experiment was not made to its end; that paths end where the row says is none of these reasons."""
-        if agreement.cut is None or agreement.cut == Limits(max_depth=row.longest).reason("max-depth"):
-            return None
-        return self.over or agreement.cut
 
     def _late(self) -> bool:
         limit = self.limits.max_seconds

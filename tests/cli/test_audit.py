@@ -1,38 +1,37 @@
-"""`fencepost audit` and `fencepost vllm classify` beyond their output: JSON, limits, sections that fail, errors, commands."""
+"""`fencepost audit` beyond its output: JSON, limits, sections that fail, errors, commands."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fencepost.checker.cli import audit_session
 from fencepost.checker.cli.audit_rows import SMALL, AuditRow, config_row, fault_rows, small_rows
 from fencepost.checker.cli.audit_session import Asked, AuditSession
 from fencepost.checker.cli.check import limits_of
-from fencepost.checker.cli.classifying import profiles, repeated, switches
+from fencepost.checker.cli.classifying import profiles, switches
 from fencepost.checker.cli.drivers import Implementation, find
 from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import main
-from fencepost.checker.cli.target import load_shipped
-from fencepost.checker.cli.vllm_classify import target_name
 from fencepost.checker.conform import audit_report
 from fencepost.checker.conform.audit import CLASSIFY, LOCKSTEP, PROPERTIES, Audit, Checked, Compared
 from fencepost.checker.conform.audit_schema import AuditDocument
 from fencepost.checker.conform.classify import Classification
 from fencepost.checker.conform.classify_report import Told
-from fencepost.checker.conform.classify_schema import ClassifyDocument
+from fencepost.checker.conform.expand import Known, Node
+from fencepost.checker.conform.experiments import Experiment, Row
+from fencepost.checker.conform.parallel import LEAST, Expansion
 from fencepost.checker.conform.product import conform
 from fencepost.checker.conform.search import search
+from fencepost.checker.conform.transitions import Seen
 from fencepost.checker.model import Limits, Options
 from fencepost.checker.report.terminal import console
 from fencepost.checker.result import ActionCount, Verdict
@@ -110,17 +109,63 @@ def test_a_defect_is_an_internal_error(
     assert "internal error: ZeroDivisionError: by nothing" in capsys.readouterr().err
 
 
+def test_ctrl_c_while_it_is_classified_ends_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = interrupted_session(monkeypatch)
+    assert made.run(json=False, quiet=True) == 3
+    assert made.audit.told is not None
+    assert made.audit.told.found.reason == "interrupted"
+    assert (made.audit.compared, made.audit.checked) == ((), ())
+    assert list(made.audit.left_out[LOCKSTEP]) == [row.name for row in small_rows("reference")]
+
+
+def test_ctrl_c_once_more_ends_the_command_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = interrupted_session(monkeypatch)
+
+    def press(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(made, "_compare", press)
+    with pytest.raises(KeyboardInterrupt):
+        made.run(json=False, quiet=True)
+
+
+def interrupted_session(monkeypatch: pytest.MonkeyPatch) -> AuditSession:
+    """An audit with Ctrl-C pressed when its classification begins."""
+    made = session(Asked(target="reference"))
+    kept, presses = made.target.make, iter([signal.SIGINT])
+
+    def make(values: Mapping[str, int | str]) -> Driver:
+        for press in presses:
+            signal.raise_signal(press)
+        return kept(values)
+
+    monkeypatch.setattr(made.classifying, "target", replace(made.target, make=make))
+    return made
+
+
 PLUGIN = """\
-import json
+import fractions
 
 
 def fail(*_, **__):
-    return json.loads("[")
+    return fractions.Fraction("[")
 
 
 def call(function, *args):
     return function(*args)
 """
+
+
+class Failing:
+    """What expands the states of a search, and fails."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
+
+    def visit(self, node: Node, known: Known) -> Seen:
+        """Fail."""
+        self.work()
+        raise AssertionError("it did not fail")
 
 
 @pytest.mark.parametrize("apart", [False, True], ids=["here", "in a process of a search"])
@@ -138,8 +183,8 @@ def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
     def fail(*_: object, **__: object) -> None:
         if not apart:
             work()
-        with ProcessPoolExecutor(1, get_context("fork")) as pool:
-            pool.submit(work).result()
+        with Expansion(Failing(work), lambda _, __: False, workers=2) as expansion:
+            list(expansion.visits([Node(number, (), b"", None) for number in range(LEAST)]))
 
     monkeypatch.setattr(made, "_compare", fail)
     monkeypatch.setattr(made, "_check", known)
@@ -148,7 +193,7 @@ def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
     assert set(made.audit.errors) == {LOCKSTEP}
     if theirs:
         assert code == 3
-        assert made.audit.errors[LOCKSTEP].startswith("--scheduler-cls somebodys_plugin:Scheduler: JSONDecodeError: ")
+        assert made.audit.errors[LOCKSTEP].startswith("--scheduler-cls somebodys_plugin:Scheduler: ValueError: ")
         assert capsys.readouterr().err == ""
     else:
         assert code == 4
@@ -320,6 +365,51 @@ def test_a_difference_counts_where_it_is_known_what_the_implementation_behaves_a
     assert replace(whole, told=None).verdict is Verdict.UNDETERMINED
 
 
+def test_where_paths_of_the_classification_ended_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    model = row_of(ALONE).model(MIX, "reference")
+    ends = {"the first": 9, "the second": None, "the third": 14}
+    experiments = tuple(Experiment(Row(name, {}, end), model, None, None, 1, end) for name, end in ends.items())
+    told = replace(known(), found=replace(known().found, experiments=experiments))
+    audit_report.classification(console(), told, ())
+    assert "every transition agrees on paths of at most 9 to 14 events (at 2 of 3 rows); " in capsys.readouterr().out
+    line = "classification, paths of more than 9 to 14 events: the first, the third"
+    assert line in audit_report.open_questions(audit_of(told=told))
+
+
+@cache
+def lax() -> Checked:
+    """An implementation that does as vllm-0.27 and violates a property, searched against the spec with the same switches."""
+    row, mix = row_of("where B41 shows"), profiles()[2].mix
+    model = row.model({name: mix[name] for name in switches()}, None)
+    driver = find("reference", "kv").make(model.bound.values)
+    return Checked(row.name, model, search(model, driver, Options(keep_going=True)), "")
+
+
+@pytest.mark.parametrize(
+    ("by_spec", "said", "reason"),
+    [
+        (True, "reference does the same: the spec takes these steps, too.", "violates free-order as reference does"),
+        (
+            False,
+            "The spec takes the same steps, and its own state at the end does not show it.",
+            "violates free-order",
+        ),
+    ],
+)
+def test_the_spec_does_the_same_where_its_own_state_shows_it(
+    by_spec: bool, said: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = lax()
+    path = row.searched.paths["free-order"]
+    assert (path.by_spec, path.otherwise) == (True, None)
+    paths = {"free-order": replace(path, by_spec=by_spec)}
+    audit = audit_of(replace(row, searched=replace(row.searched, paths=paths)))
+    assert [one.like_spec for one in audit.judged if one.result.name == "free-order"] == [by_spec]
+    audit_report.checked(console(), audit, verbose=False)
+    assert ("does the same" in (shown := capsys.readouterr().out), said in shown) == (by_spec, True)
+    assert reasons(audit, capsys).endswith(f"; {reason}")
+
+
 def test_at_the_bounds_of_a_config_it_is_the_verdict_of_a_check(
     config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -382,66 +472,6 @@ def test_without_a_vllm_there_is_nothing_to_audit(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(releases, "importable", lambda: None)
     with pytest.raises(UsageError, match="no vLLM is installed here"):
         Asked().implementation()
-
-
-@pytest.mark.parametrize(
-    ("name", "target"),
-    [
-        ("0.33.0", "vllm==0.33.0"),
-        ("0.34.1rc1", "vllm==0.34.1rc1"),
-        ("reference", "reference"),
-        ("vllm==0.27.0", "vllm==0.27.0"),
-        ("driver.py:Mine", "driver.py:Mine"),
-    ],
-)
-def test_a_version_names_a_release(name: str, target: str) -> None:
-    assert target_name(name) == target
-
-
-def test_a_folder_names_the_vllm_in_it(tmp_path: Path) -> None:
-    assert target_name(str(tmp_path)) == f"vllm=={tmp_path}"
-
-
-def commanded(words: str) -> dict[str, str]:
-    """The options of a command by name."""
-    given = shlex.split(words)[2:]
-    return dict(zip(given[::2], given[1::2], strict=True))
-
-
-def test_the_command_of_an_experiment_names_what_the_nearest_profile_has_otherwise() -> None:
-    spec = load_shipped("kv")
-    bounds: Mapping[str, int | str] = {"kv-role": "kv_consumer", "blocks": 2}
-    values = spec.values({**profiles()[2].mix, **bounds, "victim-rule": "not-fenced"})
-    options = commanded(repeated("conform", find("reference", "kv"), {}, values, bounds))
-    assert options["--profile"] == "vllm-0.27"
-    assert options["--bounds"] == "kv-role=kv_consumer,blocks=2,victim-rule=not-fenced"
-    assert "uncached-free-order=head" in options["--target-bounds"]
-
-
-def test_json_of_a_classification(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["vllm", "classify", "reference", "--max-states", "40", "--json"])
-    made: dict[str, Any] = json.loads(capsys.readouterr().out)
-    found = ClassifyDocument.model_validate(made).classification
-    assert (code, found.verdict, found.reason) == (3, "UNDETERMINED", "more than 40 states (--max-states)")
-    assert {switch.name for switch in found.switches} == set(switches())
-    (free,) = (switch for switch in found.switches if switch.name == "abort-free")
-    (told,) = free.told
-    assert (free.choice, told.choice, told.evidence.event_number) == ("fenced", "at-once", 3)
-    assert told.evidence.mismatch.event.action == "abort"
-    assert shlex.split(told.evidence.again)[:4] == ["fencepost", "conform", "--profile", "reference"]
-
-
-@pytest.mark.slow
-def test_the_evidence_is_found_again_by_its_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["vllm", "classify", "reference", "--target-bounds", "victim-rule=any", "--json"]) == 0
-    found = ClassifyDocument.model_validate(json.loads(capsys.readouterr().out)).classification
-    assert found.behaves_as is not None
-    assert (found.behaves_as.profile, found.behaves_as.switches) == ("reference", {"victim-rule": "any"})
-    for switch in found.switches:
-        for told in switch.told:
-            assert main([*shlex.split(told.evidence.again)[1:], "--json"]) == 1
-            (row,) = json.loads(capsys.readouterr().out)["rows"]
-            assert row["mismatch"]["differences"] == [one.model_dump() for one in told.evidence.mismatch.differences]
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from fencepost.checker.cli import kvdata
 from fencepost.checker.cli.classifying import profiles, rows, switches
 from fencepost.checker.cli.target import load_shipped
+from fencepost.checker.conform import classify_report
 from fencepost.checker.conform.classify import UNTOLD, Classification, Classifier, Profile, switches_of
 from fencepost.checker.conform.experiments import Experiments, Recording, Row, against
 from fencepost.checker.conform.observer import Observer
 from fencepost.checker.conform.result import Kind
 from fencepost.checker.model import Limits, Model
+from fencepost.checker.report.terminal import console
 from fencepost.checker.result import Verdict
 from fencepost.impl.drivers.reference import ReferenceDriver
 from fencepost.spec.lang import BoundSpec, Switch, load_file
@@ -55,13 +58,30 @@ class Queueing(SpecDriver):
         return {**shown, "line": shown["line"][::-1]} if "line" in shown else shown
 
 
-def desk(mix: Mapping[str, int | str], kind: type[SpecDriver] = SpecDriver, limits: Limits | None = None) -> Classification:
+class Late(SpecDriver):
+    """A desk that is shown as shut, or as open if it is shut, after four events."""
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        super().take(action, arguments)
+        self.hidden = min(4, self.hidden + 1)
+
+    def observe(self) -> Mapping[str, Any]:
+        shown = dict(super().observe())
+        return {**shown, "open": not shown["open"]} if self.hidden == 4 else shown
+
+
+def desk(
+    mix: Mapping[str, int | str],
+    kind: type[SpecDriver] = SpecDriver,
+    limits: Limits | None = None,
+    rows: Sequence[Row] = DESK_ROWS,
+) -> Classification:
     """Classify a desk with these switches."""
 
     def make(values: Mapping[str, int | str]) -> SpecDriver:
         return kind(BoundSpec(DESK, {**values, **mix}), QUIET)
 
-    return Classifier(Experiments(DESK, DESK_ROWS, make, limits or Limits()), (PLAIN, LAX)).run()
+    return Classifier(Experiments(DESK, rows, make, limits or Limits()), (PLAIN, LAX)).run()
 
 
 def differing(one: Mapping[str, int | str], other: Mapping[str, int | str]) -> dict[str, int | str]:
@@ -104,6 +124,35 @@ def test_a_desk_unlike_any_mix_is_shown_where_it_differs_first() -> None:
     assert [step.action for step in mismatch.trace.steps] == ["ask", "ask"]
     assert [difference.path for difference in mismatch.differences] == ["line"]
     assert found.findings == ()
+
+
+ENDLESS, NOTHING = Row("paths of any length", {"copies": 1, "loans": 1, "storm": "off"}), ""
+THREE, FIVE = (Row(f"paths of {n} events", {"copies": 1, "loans": 2, "storm": "off"}, n) for n in (3, 5))
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ((ENDLESS,), NOTHING),
+        ((replace(ENDLESS, longest=100),), NOTHING),
+        ((THREE,), " on paths of at most 3 events"),
+        ((FIVE, THREE), " on paths of at most 3 to 5 events"),
+        ((ENDLESS, THREE, FIVE), " on paths of at most 3 to 5 events (at 2 of 3 rows)"),
+    ],
+)
+def test_where_a_row_ends_paths_the_verdict_says_it(
+    at: tuple[Row, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    found = desk(PLAIN.mix, rows=at)
+    classify_report.verdict(console(), classify_report.Told(found, (PLAIN, LAX), 1, len(at), lambda _: ""))
+    assert f"behaves as plain: every transition agrees{said}; " in capsys.readouterr().out
+
+
+def test_a_difference_after_the_end_of_all_paths_is_not_seen() -> None:
+    assert desk(PLAIN.mix, Late, rows=(THREE,)).verdict is Verdict.HOLDS
+    assert classify_report.longest(desk(PLAIN.mix, Late, rows=(THREE,))) == {THREE.name: 3}
+    assert desk(PLAIN.mix, Late, rows=(FIVE,)).verdict is Verdict.VIOLATED
 
 
 def test_a_limit_that_is_reached_is_undetermined_with_its_reason() -> None:

@@ -1,0 +1,83 @@
+"""`fencepost vllm classify` beyond its output: what its words name, JSON, and the commands that repeat an experiment."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.checker.cli.classifying import profiles, repeated, switches
+from fencepost.checker.cli.drivers import find
+from fencepost.checker.cli.main import main
+from fencepost.checker.cli.target import load_shipped
+from fencepost.checker.cli.vllm_classify import target_name
+from fencepost.checker.conform.classify_schema import ClassifyDocument
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("0.33.0", "vllm==0.33.0"),
+        ("0.34.1rc1", "vllm==0.34.1rc1"),
+        ("reference", "reference"),
+        ("vllm==0.27.0", "vllm==0.27.0"),
+        ("driver.py:Mine", "driver.py:Mine"),
+    ],
+)
+def test_a_version_names_a_release(name: str, target: str) -> None:
+    assert target_name(name) == target
+
+
+def test_a_folder_names_the_vllm_in_it(tmp_path: Path) -> None:
+    assert target_name(str(tmp_path)) == f"vllm=={tmp_path}"
+
+
+def commanded(words: str) -> dict[str, str]:
+    """The options of a command by name."""
+    given = shlex.split(words)[2:]
+    return dict(zip(given[::2], given[1::2], strict=True))
+
+
+def test_the_command_of_an_experiment_names_what_the_nearest_profile_has_otherwise() -> None:
+    spec = load_shipped("kv")
+    bounds: Mapping[str, int | str] = {"kv-role": "kv_consumer", "blocks": 2}
+    values = spec.values({**profiles()[2].mix, **bounds, "victim-rule": "not-fenced"})
+    options = commanded(repeated("conform", find("reference", "kv"), {}, values, bounds))
+    assert options["--profile"] == "vllm-0.27"
+    assert options["--bounds"] == "kv-role=kv_consumer,blocks=2,victim-rule=not-fenced"
+    assert "uncached-free-order=head" in options["--target-bounds"]
+
+
+def test_json_of_a_classification(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["vllm", "classify", "reference", "--max-states", "40", "--json"])
+    made: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = ClassifyDocument.model_validate(made).classification
+    assert (code, found.verdict, found.reason) == (3, "UNDETERMINED", "more than 40 states (--max-states)")
+    assert {switch.name for switch in found.switches} == set(switches())
+    (free,) = (switch for switch in found.switches if switch.name == "abort-free")
+    (told,) = free.told
+    assert (free.choice, told.choice, told.evidence.event_number) == ("fenced", "at-once", 3)
+    assert told.evidence.mismatch.event.action == "abort"
+    assert shlex.split(told.evidence.again)[:4] == ["fencepost", "conform", "--profile", "reference"]
+
+
+def without_foreign(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Differences but for `foreign`, which a classification leaves open and lockstep compares."""
+    return [one for one in differences if one["path"] != "foreign"]
+
+
+@pytest.mark.slow
+def test_the_evidence_is_found_again_by_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["vllm", "classify", "reference", "--target-bounds", "victim-rule=any", "--json"]) == 0
+    found = ClassifyDocument.model_validate(json.loads(capsys.readouterr().out)).classification
+    assert found.behaves_as is not None
+    assert (found.behaves_as.profile, found.behaves_as.switches) == ("reference", {"victim-rule": "any"})
+    for switch in found.switches:
+        for told in switch.told:
+            assert main([*shlex.split(told.evidence.again)[1:], "--json"]) == 1
+            (row,) = json.loads(capsys.readouterr().out)["rows"]
+            differences = [one.model_dump() for one in told.evidence.mismatch.differences]
+            assert without_foreign(row["mismatch"]["differences"]) == without_foreign(differences)
