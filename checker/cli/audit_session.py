@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..conform.errors import DriverUnstable, frames
 from . import kvdata
 from .audit_rows import AuditRow, config_row, fault_rows, mechanisms, small_rows
-from .classifying import Classifying, Mechanisms, has_fence, repeated, switches
+from .classifying import Classifying, Mechanisms, expected, has_fence, release_of, repeated, switches
 from .clock import since_start
 from .drivers import INSTALLED, RELEASE, Implementation, find, of_release
 from .errors import INTERNAL_ERROR, UsageError
@@ -63,7 +63,8 @@ class Asked:
         word = self.vllm if self.vllm is not None else find(INSTALLED, "kv").name.removeprefix(RELEASE)
         if self.classes:
             sys.path.insert(0, str(Path.cwd()))  # where classes of the user's own are looked for first
-        return of_release(f"{RELEASE}{word}", word, self.scheduler_cls, self.connector)
+        typed = None if self.vllm is None else f"--vllm {self.vllm}"
+        return of_release(f"{RELEASE}{word}", word, self.scheduler_cls, self.connector, typed)
 
     @property
     def classes(self) -> list[str]:
@@ -144,7 +145,7 @@ class AuditSession:
         if json:
             print(self._json())
         else:
-            audit_report.verdict(console(), self.audit, self.target.name)
+            audit_report.verdict(console(), self.audit, self._name)
         if out is not None:
             out.print(f"again: {self._again}", soft_wrap=True)
         for text in self.internal:
@@ -157,7 +158,7 @@ class AuditSession:
         from ..conform import audit_report
 
         if out is not None:
-            out.print(f"audit of {self.target.name}", style="bold")
+            out.print(f"audit of {self._name}", style="bold")
             audit_report.heading(out, 1, "What was found")
             audit_report.subject(out, self.audit)
 
@@ -283,7 +284,7 @@ class AuditSession:
     @property
     def _nearest(self) -> str:
         told = self.audit.told
-        return (self.target.profile or kvdata.DEFAULT) if told is None else told.found.nearest.name
+        return expected(self.target) if told is None else told.found.nearest.name
 
     @property
     def _mix(self) -> Values:
@@ -302,6 +303,13 @@ class AuditSession:
     @property
     def _profile(self) -> str | None:
         return self._nearest if self._mix_name == self._nearest else None
+
+    @property
+    def _name(self) -> str:
+        """What is audited, with the classes of the user's own."""
+        own = {"scheduler class": self.asked.scheduler_cls, "connector": self.asked.connector}
+        words = [f"{what} {name}" for what, name in own.items() if name is not None]
+        return f"{self.target.name} with {' and '.join(words)}" if words else self.target.name
 
     # The commands that repeat it.
 
@@ -344,7 +352,7 @@ class AuditSession:
         from ..conform.audit_schema import Request, document
 
         part = None if self.audit.told is None else self.classifying.part(self.audit.told)
-        asked = Request(self.target.name, self._mix_name, self._again)
+        asked = Request(self._name, self._mix_name, self._again)
         made = document(self.audit, asked, part, self._limits_of_all(), self._exit_code(), since_start())
         return made.model_dump_json(indent=2)
 
@@ -400,10 +408,5 @@ def _is_of(error: BaseException, modules: set[str]) -> bool:
 
 def _origin(target: Implementation) -> list[str]:
     """Which vLLM it is and where it came from."""
-    if not target.name.startswith(RELEASE):
-        return []
-    from ...impl.vllm import find as releases
-
-    word = target.name.removeprefix(RELEASE)
-    folder = "/" in word or Path(word).is_dir()
-    return [str(releases.at(Path(word)) if folder else releases.fetched(word))]
+    release = release_of(target)
+    return [] if release is None else [str(release)]

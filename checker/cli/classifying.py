@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...traces.driver import ANYTHING, Handing
@@ -17,6 +19,7 @@ from .errors import UsageError
 from .target import Values, load_shipped, parse_bounds
 
 if TYPE_CHECKING:
+    from ...impl.vllm.release import Release
     from ...traces.driver import Driver, Observation
     from ..conform.classify import Profile
     from ..conform.classify_report import Told
@@ -35,12 +38,42 @@ def rows() -> tuple[Row, ...]:
     return tuple(Row(r["name"], r["bounds"], r.get("longest"), tuple(r.get("tells") or ())) for r in found)
 
 
-def profiles() -> tuple[Profile, ...]:
-    """Every profile, with a choice for each switch."""
+def profiles(first: str = kvdata.DEFAULT) -> tuple[Profile, ...]:
+    """Every profile, with a choice for each switch, and this one before the others."""
     from ..conform.classify import Profile
 
     spec = load_shipped("kv")
-    return tuple(Profile(name, spec.values(profile.switches)) for name, profile in kvdata.profiles().items())
+    found = [Profile(name, spec.values(profile.switches)) for name, profile in kvdata.profiles().items()]
+    return tuple(sorted(found, key=lambda profile: profile.name != first))
+
+
+def expected(target: Implementation) -> str:
+    """The profile that a target is expected to behave as: that of its version, or of the nearest version before it.
+
+    A version before them all, such as 0+checkout, says nothing: then it is the newest profile.
+    """
+    release = release_of(target) if target.profile is None else None
+    if release is None:
+        return target.profile or kvdata.DEFAULT
+    titles = {name: profile.title.partition("vLLM ")[2] for name, profile in kvdata.profiles().items()}
+    versions = {name: _numbers(version) for name, version in titles.items() if version}
+    before = [name for name, numbers in versions.items() if numbers <= _numbers(release.version)]
+    return max(before or versions, key=versions.__getitem__)
+
+
+def release_of(target: Implementation) -> Release | None:
+    """Which vLLM a target is; None where it is none."""
+    if not target.name.startswith(RELEASE):
+        return None
+    from ...impl.vllm import find as releases
+
+    word = target.name.removeprefix(RELEASE)
+    return releases.at(Path(word)) if "/" in word or Path(word).is_dir() else releases.fetched(word)
+
+
+def _numbers(version: str) -> list[int]:
+    """The three numbers of a version."""
+    return [*map(int, re.findall(r"\d+", version.partition("+")[0])), 0, 0, 0][:3]
 
 
 def switches() -> tuple[str, ...]:
@@ -130,7 +163,7 @@ class Classifying:
         from ..conform.classify import Classifier
         from ..conform.classify_report import Told
 
-        known = profiles()
+        known = profiles(expected(self.target))
         with driving(self.target, self.limits, quiet=quiet, interrupts=interrupts) as run:
             experiments = self._experiments(run.limits, run.progress)
             found = Classifier(experiments, known).run()

@@ -55,8 +55,8 @@ class Implementation:
         return UsageError(f"--target {self.name}: {at}: {said(error)}") if at != str(self.path) else None
 
 
-def find(name: str, spec: str) -> Implementation:
-    """The implementation of this name for this spec; `UsageError` says why there is none."""
+def find(name: str, spec: str, typed: str | None = None) -> Implementation:
+    """The implementation of this name for this spec; `UsageError` says why there is none, of a release by what was `typed`."""
     path, _, class_name = name.rpartition(":")
     if class_name and path.endswith(".py"):
         return Implementation(name, _in_file(Path(path), class_name, name), Path(path))
@@ -64,7 +64,7 @@ def find(name: str, spec: str) -> Implementation:
         raise UsageError(f"--target {name}: name the class of the driver, too, as in {name.rstrip(':')}:Engine")
     if name == INSTALLED:
         name = f"{RELEASE}{_importable()}"
-    made = of_release(name, name.removeprefix(RELEASE)) if name.startswith(RELEASE) else _SHIPPED.get(name)
+    made = of_release(name, name.removeprefix(RELEASE), typed=typed) if name.startswith(RELEASE) else _SHIPPED.get(name)
     if made is None:
         releases = f"{RELEASE}VERSION, {RELEASE}FOLDER, {INSTALLED} (the one that Python would import)"
         there = f"there is {', '.join(_SHIPPED)}, {releases}, or a driver of yours: {FORM}"
@@ -96,17 +96,24 @@ def _importable() -> Path:
     return found.path
 
 
-def of_release(name: str, word: str, scheduler_cls: str | None = None, connector: str | None = None) -> Implementation:
-    """The release of this version or in this folder, with classes of the user's own; `UsageError` where there is none."""
+def of_release(
+    name: str, word: str, scheduler_cls: str | None = None, connector: str | None = None, typed: str | None = None
+) -> Implementation:
+    """The release of this version or in this folder, with classes of the user's own; `UsageError` where there is none.
+
+    `typed` are the option and the word that errors name, where it is not `--target`.
+    """
     from ...impl.vllm import find as releases
     from ...impl.vllm.errors import ReleaseError
     from ...impl.vllm.layout import check as check_layout
 
+    word = word.removeprefix(RELEASE)
+    name, typed = f"{RELEASE}{word}", typed or f"--target {name}"
     try:
         release = releases.at(Path(word)) if "/" in word or Path(word).is_dir() else releases.fetched(word)
         check_layout(release)
     except ReleaseError as error:
-        raise UsageError(f"--target {name}: {error}") from error
+        raise UsageError(f"{typed}: {error}") from error
 
     def make(values: Values) -> Driver:
         from ...impl.drivers.vllm import VllmDriver
@@ -114,7 +121,7 @@ def of_release(name: str, word: str, scheduler_cls: str | None = None, connector
         try:
             return VllmDriver(values, release, scheduler_cls, connector)
         except ReleaseError as error:
-            raise UsageError(f"--target {name}: {error}") from error
+            raise UsageError(f"{typed}: {error}") from error
 
     # Only what was fetched is surely what its version says: a folder's code can have been changed.
     profile = profile_of(release.version) if release.origin == "fetched" else None

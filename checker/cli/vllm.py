@@ -87,8 +87,7 @@ def list_(json_: Annotated[bool, typer.Option("--json", help="Print everything a
 
 def collected() -> list[dict[str, Any]]:
     """Every release that is there, as plain data; `damage` and `missing` list what is wrong with its files and layout."""
-    from ...impl.vllm import fetch as fetching
-    from ...impl.vllm import find, layout
+    from ...impl.vllm import find, layout, record
 
     here = find.importable()
     return [
@@ -96,8 +95,8 @@ def collected() -> list[dict[str, Any]]:
             "version": release.version,
             "origin": release.origin,
             "path": str(release.path),
-            "bytes": fetching.measure(release.path)[1] if release.origin == "fetched" else None,
-            "damage": fetching.damage(release.path) if release.origin == "fetched" else [],
+            "bytes": record.measure(release.path)[1] if release.origin == "fetched" else None,
+            "damage": record.damage(release.path) if release.origin == "fetched" else [],
             "missing": layout.missing(release),
         }
         for release in [*find.all_fetched(), *([here] if here else [])]

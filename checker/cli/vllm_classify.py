@@ -66,7 +66,7 @@ def classify(
 
     if json and (quiet or verbose):
         raise UsageError("--json prints the whole result; leave out --quiet and --verbose")
-    target = find(target_name(name), "kv")
+    target = find(target_name(name), "kv", f"vllm classify {name}")
     session = Classifying.of(target, tuple(target_bounds or ()), limits_of(max_states, None, max_time, None))
     out = console()
     if not json and not quiet:

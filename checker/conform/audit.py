@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ...spec.lang import BoundSpec, SpecError
+from ...traces.claims import shows
+from ...traces.trace import ReplayError, rerun
 from ..model import Model
 from ..result import PropertyResult, Status, Verdict
 from .classify_report import Told
@@ -128,6 +131,18 @@ class Audit:
             elif one.status is Status.VACUOUS:
                 found.append(f"{one.name}: {one.reason}")
         return found
+
+    def inherited(self, one: Judged) -> bool:
+        """Whether the nearest profile, without flips, goes the way of the shortest trace, too, and violates it at the end."""
+        trace = one.result.trace
+        if trace is None or self.told is None:
+            return False
+        bound = one.at.model.bound
+        release = BoundSpec(bound.spec, {**bound.values, **self.told.found.nearest.mix})
+        try:
+            return shows(release, rerun(release, trace))
+        except (ReplayError, SpecError):
+            return False
 
     @property
     def judged(self) -> tuple[Judged, ...]:

@@ -170,7 +170,9 @@ def _violation(out: Console, audit: Audit, one: Judged, *, verbose: bool) -> Non
     end = "" if path.dead is None else f"The implementation stops: {path.message}"
     text.violation(out, shown, result, end)
     if one.like_spec and audit.told is not None:
-        out.print(f"{name_of(audit.told.found)} does the same: the spec takes these steps, too.")
+        found = audit.told.found
+        new = f" {found.nearest.name} does not." if found.flips and not audit.inherited(one) else ""
+        out.print(f"{name_of(found)} does the same: the spec takes these steps, too.{new}")
     else:
         search_report.beside(out, shown, path)
     out.print(f"again: {row.again}", soft_wrap=True)
@@ -239,14 +241,17 @@ def _so_far(rows: Sequence[Compared | Checked], left_out: Sequence[str] | None) 
 
 
 def _violated(audit: Audit) -> list[str]:
-    """The violated properties: those that the spec with the same switches violates likewise, and the others."""
+    """The violated properties: those that are new, and those that the nearest release violates likewise."""
     violated = [one for one in audit.judged if one.status is Status.VIOLATED]
     if not violated:
         return [f"no property is violated{_so_far(audit.checked, audit.left_out.get(PROPERTIES))}"]
-    like = [one.result.name for one in violated if one.like_spec]
-    own = [one.result.name for one in violated if not one.like_spec]
-    name = "the spec" if audit.told is None else name_of(audit.told.found)
-    return ([f"violates {', '.join(own)}"] if own else []) + ([f"violates {', '.join(like)} as {name} does"] if like else [])
+    if audit.told is None:
+        return [f"violates {', '.join(one.result.name for one in violated)}"]
+    inherited = [one.result.name for one in violated if audit.inherited(one)]
+    new = [one.result.name for one in violated if one.result.name not in inherited]
+    nearest = audit.told.found.nearest.name
+    said = [f"violates {', '.join(new)} (new)"] if new else []
+    return said + ([f"violates {', '.join(inherited)} as {nearest} does (inherited)"] if inherited else [])
 
 
 def _cut(row: Compared | Checked) -> str | None:

@@ -54,7 +54,8 @@ class SearchedPart(Part):
 class PropertyPart(Part):
     """A property over all rows; `row` is where its shortest trace is, or the first row that says so, `rows` how many say so.
 
-    `like_spec` of a violation: whether the spec with the same switches takes the same steps and violates it, too.
+    `like_spec` of a violation: whether the spec with the same switches takes the same steps and violates it, too;
+    `inherited`: whether the nearest release does.
     """
 
     name: str
@@ -67,6 +68,7 @@ class PropertyPart(Part):
     reason: str | None
     trace: dict[str, Any] | None
     like_spec: bool | None
+    inherited: bool | None
     again: str | None
 
 
@@ -116,7 +118,7 @@ def document(
         classification=classification,
         lockstep=list(map(_lockstep, audit.compared)),
         searched=list(map(_searched, audit.checked)),
-        properties=list(map(_property, audit.judged)),
+        properties=[_property(audit, one) for one in audit.judged],
         vacuous=list(audit.vacuous),
         not_covered=[*more, *open_questions(audit)],
         left_out={name: list(rows) for name, rows in audit.left_out.items()},
@@ -158,7 +160,7 @@ def _searched(row: Checked) -> SearchedPart:
     )
 
 
-def _property(one: Judged) -> PropertyPart:
+def _property(audit: Audit, one: Judged) -> PropertyPart:
     result, model = one.result, one.at.model
     trace = None
     if result.trace is not None:
@@ -174,5 +176,6 @@ def _property(one: Judged) -> PropertyPart:
         reason=result.reason,
         trace=trace,
         like_spec=one.like_spec if one.status is Status.VIOLATED else None,
+        inherited=audit.inherited(one) if one.status is Status.VIOLATED else None,
         again=one.at.again if one.status is Status.VIOLATED else None,
     )

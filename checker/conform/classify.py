@@ -1,7 +1,8 @@
 """Which choices of a spec's switches an implementation behaves as, found by experiment.
 
-Named sets of choices (profiles) are tried first. Where none of them agrees, switches are flipped in the nearest ones: one,
-then two. A mix that is held against the implementation and differs leaves a recorded path, and only mixes that no recording
+Named sets of choices (profiles) are tried first, the one that is expected before the others. Where none of them agrees,
+switches are flipped in the expected one, then in the others: one, two, and three of those that have to do with the
+differences. A mix that is held against the implementation and differs leaves a recorded path, and only mixes that no recording
 contradicts are tried after it. In the end each switch is flipped in the mix that was found: the shortest path on which the
 implementation contradicts the flip is the evidence for the choice.
 """
@@ -9,15 +10,15 @@ implementation contradicts the flip is the evidence for the choice.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...spec.lang import Spec, Switch
 from ..result import Verdict
 from .experiments import Experiment, Experiments, Mix, Row
 
-FLIPS = 2
-"""Switches that are flipped together in a mix that a candidate is made from."""
+ANY, CONCERNED = 2, 3
+"""Switches that are flipped together in a mix that a candidate is made from: of all, and of those that differences concern."""
 SAME, UNTOLD = "no action depends on it", "no row tells them apart"
 """Why the choices of a switch cannot be told apart."""
 
@@ -89,7 +90,7 @@ def switches_of(spec: Spec, rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
 
 
 class Classifier:
-    """One classification; see the module."""
+    """One classification; see the module. The first of the profiles is the one that is expected."""
 
     def __init__(self, experiments: Experiments, profiles: Sequence[Profile]) -> None:
         self.experiments = experiments
@@ -101,7 +102,7 @@ class Classifier:
         """Find the mix and the evidence for it."""
         mix, cut = self._first_agreeing()
         if mix is None or cut is not None:
-            return self._without(cut)
+            return self._without(mix, cut)
         mix = self._settled(mix)
         experiments = [self.experiments.compare(mix, row) for row in self.experiments.rows]
         nearest = self._nearest(mix)
@@ -134,20 +135,22 @@ class Classifier:
         return found
 
     def _candidates(self) -> Iterator[Mix]:
-        """Mixes that no recording contradicts: the profiles, then what is few flips away from them, or from a better mix."""
-        for profile in self.profiles:
-            yield profile.mix
+        """The profiles, then what is few flips away from the first, from the others, or from a better mix."""
         centres: list[Mix] = [profile.mix for profile in self.profiles]
+        yield from centres
+        yield from self._near(centres[:1])
         while centres:
-            before = len(self.experiments.recordings)
-            yield from self._consistent(centres)
-            if len(self.experiments.recordings) == before:
-                centres = self._better(centres)
+            yield from self._near(centres)
+            centres = self._better(centres)
 
-    def _consistent(self, centres: Sequence[Mix]) -> Iterator[Mix]:
-        for mix in self._around(centres):
-            if _key(mix) not in self._differs and self.experiments.recorded(mix) is None:
-                yield mix
+    def _near(self, centres: Sequence[Mix]) -> Iterator[Mix]:
+        """Mixes around these that no recording contradicts, until experiments with them add no recording."""
+        known = -1
+        while known < len(self.experiments.recordings):
+            known = len(self.experiments.recordings)
+            for mix in self._around(centres):
+                if _key(mix) not in self._differs and self.experiments.recorded(mix) is None:
+                    yield mix
 
     def _better(self, centres: Sequence[Mix]) -> list[Mix]:
         """The mix near to these that the fewest recordings contradict, if that is fewer than of any of these."""
@@ -157,12 +160,17 @@ class Classifier:
 
     def _around(self, centres: Sequence[Mix]) -> Iterator[Mix]:
         """Every mix up to so many flips away from one of these, fewer flips first."""
-        for flips in range(1, FLIPS + 1):
-            for centre in centres:
-                for names in itertools.combinations(self.switches, flips):
-                    others = ([choice for choice in self.switches[n] if choice != centre[n]] for n in names)
-                    for choices in itertools.product(*others):
-                        yield {**centre, **dict(zip(names, choices, strict=True))}
+        for flips in range(1, ANY + 1):
+            yield from self._flipped(centres, itertools.combinations(self.switches, flips))
+        concerned = self.experiments.concerned(self.switches)
+        yield from self._flipped(centres, itertools.combinations(concerned, CONCERNED))
+
+    def _flipped(self, centres: Sequence[Mix], sets: Iterable[tuple[str, ...]]) -> Iterator[Mix]:
+        """These mixes with other choices of the switches of each set."""
+        for centre, names in itertools.product(centres, sets):
+            others = ([choice for choice in self.switches[n] if choice != centre[n]] for n in names)
+            for choices in itertools.product(*others):
+                yield {**centre, **dict(zip(names, choices, strict=True))}
 
     def _settled(self, mix: Mix) -> Mix:
         """A mix that agrees, drawn as near to a profile as agreement allows: choices that nothing tells apart are its own."""
@@ -193,12 +201,19 @@ class Classifier:
             for profile in self.profiles
         }
 
-    def _without(self, cut: str | None) -> Classification:
+    def _without(self, mix: Mix | None, cut: str | None) -> Classification:
         """No mix agrees, or there was no time to find it: where the mix that comes nearest differs."""
-        tried: list[Mix] = [profile.mix for profile in self.profiles] + [dict(key) for key in self._differs]
-        best = max(tried, key=lambda mix: (self.experiments.agreeing(mix), -self._distance(mix, self._nearest(mix))))
+        tried: list[Mix] = [] if mix is None else [mix]
+        tried += [profile.mix for profile in self.profiles] + [dict(key) for key in self._differs]
+        best = max(tried, key=self._merit)
         unlike = None if cut else self._shortest(best)
         return Classification(best, self._nearest(best), self._of_profiles(), unlike=unlike, cut=cut, tried=len(self._differs))
+
+    def _merit(self, mix: Mix) -> tuple[float, bool, int, int]:
+        """How near a mix comes: first of all it agrees for long, then it belongs to the profile that is expected."""
+        nearest = self._nearest(mix)
+        own = nearest is self.profiles[0]
+        return self.experiments.agrees_until(mix), own, self.experiments.agreeing(mix), -self._distance(mix, nearest)
 
     def _shortest(self, mix: Mix) -> Experiment | None:
         """The shortest path to a difference at any row."""

@@ -65,7 +65,7 @@ def verdict(out: Console, told: Told) -> None:
         rest = f": every transition agrees{_paths(found)}; {compared}; nothing is said of others"
     elif found.unlike is not None:
         words = "unlike any mix of switches"
-        rest = f" at {found.unlike.row.name!r}; the nearest is {name_of(found)}; {compared}"
+        rest = f" at {found.unlike.row.name!r}; the nearest is {name_of(found)}, which agrees longest; {compared}"
     else:
         words, rest = "UNDETERMINED", f": {found.reason}; the nearest so far is {name_of(found)}; {compared}"
     out.print(Text.assemble((words, style), rest))

@@ -6,10 +6,11 @@ every other mix before anything is searched.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ...spec.lang import Arguments, BoundSpec, Rule, Spec, SpecError, State
@@ -194,12 +195,14 @@ class Experiments:
         self.spec, self.rows, self.limits = spec, tuple(rows), limits
         self.progress, self.workers = progress, workers
         self.recordings: list[Recording] = []
+        self._differed: list[_Key] = []
         self.transitions = 0
         self._drivers = {row.name: make(spec.values(row.bounds)) for row in rows}
         self._known: dict[tuple[str, str], Experiment] = {}
         self._started = time.monotonic()
         self._bound = lru_cache(maxsize=256)(self._bind)
         self._steps = lru_cache(maxsize=256)(self._lowered)
+        self._said = cache(self._contradiction)
 
     def model(self, mix: Mix, row: Row) -> Model:
         """The spec with these choices at these bounds."""
@@ -211,18 +214,24 @@ class Experiments:
 
     def recorded(self, mix: Mix, row: Row | None = None) -> Experiment | None:
         """The first recording (at a row, or at any) that contradicts a mix."""
-        for recording in self.recordings:
+        for number, recording in enumerate(self.recordings):
             if row is None or recording.row == row:
-                model, observer = self._bound(_key(mix), recording.row.name)
-                found = self._against(recording, model, observer)
+                found = self._said(number, _key(mix))
                 if found is not None:
-                    return Experiment(recording.row, model, found, None, 0)
+                    return Experiment(recording.row, self.model(mix, recording.row), found, None, 0)
         return None
 
     def agreeing(self, mix: Mix) -> int:
         """The number of recordings that do not contradict a mix."""
-        pairs = [(r, *self._bound(_key(mix), r.row.name)) for r in self.recordings]
-        return sum(self._against(*pair) is None for pair in pairs)
+        return sum(self._said(number, _key(mix)) is None for number in range(len(self.recordings)))
+
+    def agrees_until(self, mix: Mix) -> float:
+        """The number of the event at which a recording contradicts a mix soonest; infinite where none does."""
+        return min((self._place(number, _key(mix)) for number in range(len(self.recordings))), default=math.inf)
+
+    def concerned(self, switches: Mapping[str, Sequence[int | str]]) -> list[str]:
+        """The switches of which another choice goes further along a recording than the mix that differed there."""
+        return [name for name, choices in switches.items() if any(self._goes_further(name, choice) for choice in choices)]
 
     def compare(self, mix: Mix, row: Row, *, shortest: bool = False) -> Experiment:
         """Hold a mix against the implementation at a row; where it is `shortest`, no shorter path shows a difference."""
@@ -238,6 +247,7 @@ class Experiments:
             longest = row.longest if ended else None
             self._known[key] = Experiment(row, model, agreement.mismatch, cut, agreement.figures.transitions, longest)
             if agreement.mismatch is not None:
+                self._differed.append(_key(mix))
                 self._record(self._known[key])
         return replace(self._known[key], model=model)
 
@@ -256,9 +266,20 @@ class Experiments:
     def _lowered(self, mix: _Key, row: str) -> str:
         return lowered(self._bound(mix, row)[0].bound)
 
-    def _against(self, recording: Recording, model: Model, observer: Observer) -> Mismatch | None:
+    def _goes_further(self, switch: str, choice: int | str) -> bool:
+        flipped = ((number, key, _key({**dict(key), switch: choice})) for number, key in enumerate(self._differed))
+        return any(self._place(number, other) > self._place(number, key) for number, key, other in flipped)
+
+    def _place(self, number: int, mix: _Key) -> float:
+        """The number of the event at which a recording contradicts a mix; infinite where it does not."""
+        found = self._said(number, mix)
+        return math.inf if found is None else len(found.trace) + (found.kind is Kind.NOT_QUIET)
+
+    def _contradiction(self, number: int, mix: _Key) -> Mismatch | None:
+        """Where a recording contradicts a mix; None where it does not."""
+        recording = self.recordings[number]
         try:
-            return against(recording, model, observer)
+            return against(recording, *self._bound(mix, recording.row.name))
         except SpecError:  # it leaves its own bounds: a search will say so
             return None
 

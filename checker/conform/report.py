@@ -80,7 +80,8 @@ def reason(agreement: Agreement) -> str | None:
     """Why a comparison is UNDETERMINED; None if it is not."""
     if agreement.verdict is not Verdict.UNDETERMINED:
         return None
-    return agreement.cut or f"vacuous: {'; '.join(agreement.vacuous)}"
+    more = "" if agreement.sampled is None else "; compare more events (--random N), or give bounds at which it can happen"
+    return agreement.cut or f"vacuous: {'; '.join(agreement.vacuous)}{more}"
 
 
 def figures(agreement: Agreement) -> str:

@@ -13,6 +13,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+from . import own_classes
 from .errors import ReleaseError
 
 STAND_IN = "RemotePrefillConnector"
@@ -63,6 +64,11 @@ class Settings:
 
 def build_scheduler(settings: Settings) -> Any:
     """A scheduler in its initial state."""
+    with own_classes.blamed(settings.scheduler_cls, settings.connector):
+        return _built(settings)
+
+
+def _built(settings: Settings) -> Any:
     config = _vllm_config(settings)
     interface = import_module("vllm.v1.kv_cache_interface")
     torch = import_module("torch")
@@ -83,21 +89,14 @@ def build_scheduler(settings: Settings) -> Any:
 
 def _scheduler_class(settings: Settings) -> Any:
     if settings.scheduler_cls is not None:
-        return named_class(settings.scheduler_cls, "--scheduler-cls")
+        return own_classes.SCHEDULER.find(settings.scheduler_cls)
     name = "async_scheduler.AsyncScheduler" if settings.async_scheduling else "scheduler.Scheduler"
     module, _, class_name = name.partition(".")
     return getattr(import_module(f"vllm.v1.core.sched.{module}"), class_name)
 
 
-def named_class(name: str, option: str) -> Any:
-    """A class named as `module:Class` or `module.Class`; `ReleaseError` where there is none."""
-    module, _, class_name = name.replace(":", ".").rpartition(".")
-    try:
-        return getattr(import_module(module), class_name)
-    except (ImportError, ValueError) as error:
-        raise ReleaseError(f"{option} {name}: {error}; name an importable class as module:Class") from error
-    except AttributeError:
-        raise ReleaseError(f"{option} {name}: {module} has no class {class_name}") from None
+class _StandIn(SimpleNamespace):
+    """Stands in for a configuration that newer releases have: fields that never change."""
 
 
 class _NoStructuredOutput:
@@ -126,10 +125,14 @@ def _vllm_config(settings: Settings) -> Any:
             "parallel_config": _with(configs.ParallelConfig(), pipeline_parallel_size=_stages(settings)),
             "observability_config": configs.ObservabilityConfig(),
             "kv_transfer_config": _transfer_config(configs, settings),
-            "ec_manager_config": SimpleNamespace(get_encoder_cache_manager_obj=_no_class),
-            "aux_output_config": SimpleNamespace(enabled=False),
+            "ec_manager_config": _StandIn(get_encoder_cache_manager_obj=_no_class),
+            "aux_output_config": _StandIn(enabled=False),
         },
     )
+    if config.kv_transfer_config is not None:  # as VllmConfig.__post_init__ does where the user says nothing of it
+        factory = import_module("vllm.distributed.kv_transfer.kv_connector.factory").KVConnectorFactory
+        hybrid = factory.supports_hma_config(config.kv_transfer_config)
+        _set(config.scheduler_config, {"disable_hybrid_kv_cache_manager": not hybrid})
     return config
 
 
@@ -222,6 +225,8 @@ def _transfer_config(configs: Any, settings: Settings) -> Any:
         return None
     if settings.connector is not None:
         module, _, name = settings.connector.replace(":", ".").rpartition(".")
+        if module:  # else it is one that the release has by this name
+            own_classes.CONNECTOR.find(settings.connector)
         return configs.KVTransferConfig(
             kv_connector=name,
             kv_connector_module_path=module or None,

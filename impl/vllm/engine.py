@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -116,7 +117,7 @@ class ReleaseEngine:
             return event(*args, **kwargs)
         except MemoryError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self.error = Stopped(_kind(error), said)
             raise self.error from error
@@ -135,7 +136,7 @@ class ReleaseEngine:
         """A client's request."""
         request = self.new_request(request_id, prompt)
         if remote:
-            request.kv_transfer_params = dict(LOAD_PARAMS)
+            request.kv_transfer_params = deepcopy(LOAD_PARAMS)
         self._do(self.scheduler.add_request, request)
 
     def schedule(self) -> Scheduled:
@@ -263,7 +264,7 @@ def _seeded_sha256() -> Any:
     return sha256
 
 
-def _kind(error: Exception) -> str:
+def _kind(error: BaseException) -> str:
     """What an exception means, by where it was raised and what it says."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -6,11 +6,7 @@ are unpacked beside it and renamed, so that `X/` is there whole or not at all; o
 
 from __future__ import annotations
 
-import base64
-import csv
 import fcntl
-import hashlib
-import io
 import os
 import re
 import shutil
@@ -19,20 +15,18 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import ReleaseError
-from .find import releases_folder
+from .find import check_version, releases_folder
+from .record import damage, digest, measure, records
 from .release import Release
 
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in range(40, 16, -1)] + ["manylinux2014_x86_64", "manylinux1_x86_64"]
 """Whose wheel is taken, on every host: only Python files of it are used, and these releases have no other for all."""
-
-_KEPT = re.compile(r"vllm/(?:[^/]+/)*[^/]+\.(?:py|json)|vllm-[^/]+\.dist-info/METADATA")
-_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+!-]*")
 
 
 class WheelError(ReleaseError):
@@ -53,8 +47,7 @@ class Fetched:
 
 def fetch(version: str, wheel: Path | None = None, say: Callable[[str], None] = lambda text: None) -> Fetched:
     """Return a release, downloaded if it is not there whole, or unpacked from a wheel; ReleaseError if it cannot be had."""
-    if not _VERSION.fullmatch(version):
-        raise ReleaseError(f"{version!r} is no version of vLLM; name one as 0.33.0")
+    check_version(version)
     root = releases_folder()
     folder = root / version
     release = Release(version, folder, "fetched")
@@ -77,39 +70,6 @@ def fetch(version: str, wheel: Path | None = None, say: Callable[[str], None] = 
         if wheel is None:
             source.unlink()
         return Fetched(release, size, *measure(folder), between - start, time.monotonic() - between)
-
-
-def damage(folder: Path) -> list[str]:
-    """Return what is wrong with an unpacked release, file by file, against the hashes that its wheel noted; [] if nothing."""
-    notes = sorted(folder.glob("vllm-*.dist-info/RECORD"))
-    if not notes:
-        return ["not there" if not folder.exists() else "its RECORD is missing"]
-    found: list[str] = []
-    for name, expected in _records(notes[0].read_text("utf-8")):
-        path = folder / name
-        if not path.is_file():
-            found.append(f"{name} is missing")
-        elif _digest(path.read_bytes()) != expected:
-            found.append(f"{name} has changed")
-    return found
-
-
-def _records(text: str) -> Iterator[tuple[str, str]]:
-    """The files of a wheel that are kept, and the hash that its RECORD notes of each."""
-    for row in csv.reader(io.StringIO(text)):
-        if len(row) == 3 and _KEPT.fullmatch(row[0]) and ".." not in row[0].split("/"):
-            yield row[0], row[1]
-
-
-def _digest(data: bytes) -> str:
-    """A hash as RECORD files write it (the specification "Recording installed projects")."""
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
-
-
-def measure(folder: Path) -> tuple[int, int]:
-    """Return the number of files of a release that was fetched, and their bytes."""
-    names = [name for notes in folder.glob("vllm-*.dist-info/RECORD") for name, _ in _records(notes.read_text("utf-8"))]
-    return len(names), sum((folder / name).stat().st_size for name in names if (folder / name).is_file())
 
 
 @contextmanager
@@ -222,13 +182,13 @@ def _extract(archive: zipfile.ZipFile, folder: Path, version: str) -> None:
     if others:
         raise _Damaged(f"it holds {others[0].partition('.dist-info')[0]}")
     listed = archive.read(notes)
-    kept = dict(_records(listed.decode()))
+    kept = dict(records(listed.decode()))
     for name in ("vllm/__init__.py", f"vllm-{version}.dist-info/METADATA"):
         if name not in kept:
             raise _Damaged(f"its RECORD has no {name}")
     for name, expected in kept.items():
         data = archive.read(name)
-        if _digest(data) != expected:
+        if digest(data) != expected:
             raise _Damaged(f"{name} does not have the hash that its RECORD notes")
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

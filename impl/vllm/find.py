@@ -5,14 +5,20 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import site
 import sys
 from pathlib import Path
 
 from .errors import ReleaseError
+from .record import damage
 from .release import Origin, Release
 
 UNKNOWN = "0+checkout"
 """The version of a source tree that does not say which one it is."""
+FIRST = "0.23.0"
+"""The oldest release that can be driven."""
+
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+!-]*")
 
 
 def releases_folder() -> Path:
@@ -26,14 +32,38 @@ def releases_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "fencepost" / "vllm"
 
 
+def check_version(version: str) -> None:
+    """Raise a ReleaseError where a word is no version of a release."""
+    if not _VERSION.fullmatch(version):
+        as_in = f"{version}.0" if re.fullmatch(r"[0-9]+\.[0-9]+", version) else "0.33.0"
+        raise ReleaseError(f"{version!r} is no version of vLLM; one has three numbers: name it as {as_in}")
+
+
 def fetched(version: str) -> Release:
-    """Return a release that was fetched earlier; ReleaseError says how to fetch it."""
+    """Return a release that was fetched earlier, verified; ReleaseError says how to fetch it, or to fetch it again."""
+    check_version(version)
     there = all_fetched()
     for release in there:
         if release.version == version:
-            return release
+            return _verified(release)
     listed = ", ".join(release.version for release in there) or "none"
-    raise ReleaseError(f"vLLM {version} is not in {releases_folder()} (there: {listed}): fencepost vllm fetch {version}")
+    absent = f"vLLM {version} is not in {releases_folder()} (there: {listed})"
+    if _order(version) < _order(FIRST):
+        raise ReleaseError(f"{absent}, and releases before {FIRST} cannot be driven; docs/vllm.md says which can")
+    raise ReleaseError(f"{absent}: fencepost vllm fetch {version}")
+
+
+def _verified(release: Release) -> Release:
+    """A fetched release whose files are those of its wheel; ReleaseError names what is not."""
+    wrong = damage(release.path)
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise ReleaseError(
+            f"vLLM {release.version} in {release.path} is not as it was published: {wrong[0]}{more}; "
+            f"fencepost vllm fetch {release.version} gets it again, and {release.path} in place of the version "
+            "drives it as it is"
+        )
+    return release
 
 
 def all_fetched() -> list[Release]:
@@ -54,11 +84,12 @@ def at(path: Path) -> Release:
         raise ReleaseError(
             f"{path}: holds no package vllm (no vllm/__init__.py); name a checkout, or the folder with vllm in it"
         )
-    if where.parent == releases_folder().resolve():
+    if where.parent == releases_folder().resolve() and not damage(where):
         return Release(where.name, where, "fetched")
-    installed = _metadata_version(where)
-    origin: Origin = "installed" if installed else "checkout"
-    return Release(installed or _source_version(where / "vllm") or UNKNOWN, where, origin)
+    noted = _metadata_version(where)
+    packed: Origin = "installed" if where in _site_packages() else "folder"
+    origin: Origin = packed if noted else "checkout"
+    return Release(noted or _source_version(where / "vllm") or UNKNOWN, where, origin)
 
 
 def importable() -> Release | None:
@@ -76,8 +107,13 @@ def _is_package(folder: Path) -> bool:
     return (folder / "__init__.py").is_file()
 
 
+def _site_packages() -> set[Path]:
+    """Where this Python has its installed packages."""
+    return {Path(folder).resolve() for folder in (*site.getsitepackages(), site.getusersitepackages())}
+
+
 def _metadata_version(folder: Path) -> str | None:
-    """The version that a folder of installed packages notes for vLLM."""
+    """The version that a folder of unpacked wheels notes for vLLM."""
     for notes in sorted(folder.glob("vllm-*.dist-info/METADATA")):
         found = re.search(r"^Version: *(\S+)", notes.read_text("utf-8", "replace"), re.MULTILINE)
         if found:

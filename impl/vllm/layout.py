@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import ReleaseError
+from .record import lost
 from .release import Release
 
 CONNECTORS = "vllm.distributed.kv_transfer.kv_connector"
@@ -17,7 +18,11 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "vllm.config.scheduler": ("SchedulerConfig.default_factory",),
     "vllm.config.vllm": ("VllmConfig.max_concurrent_batches",),
-    f"{CONNECTORS}.factory": ("KVConnectorFactory.create_connector", "KVConnectorFactory.register_connector"),
+    f"{CONNECTORS}.factory": (
+        "KVConnectorFactory.create_connector",
+        "KVConnectorFactory.register_connector",
+        "KVConnectorFactory.supports_hma_config",
+    ),
     f"{CONNECTORS}.v1.base": ("KVConnectorBase_V1", "SupportsHMA"),
     "vllm.platforms.interface": ("UnspecifiedPlatform",),
     "vllm.sampling_params": ("SamplingParams",),
@@ -35,6 +40,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         *("KVCacheBlock.ref_cnt", "get_block_hash", "get_request_block_hasher", "init_none_hash"),
     ),
     "vllm.v1.core.sched.async_scheduler": ("AsyncScheduler",),
+    "vllm.v1.core.sched.interface": ("SchedulerInterface",),
     "vllm.v1.core.sched.output": ("SchedulerOutput.make_empty",),
     "vllm.v1.core.sched.scheduler": (
         *("Scheduler.add_request", "Scheduler.schedule", "Scheduler.update_from_output", "Scheduler.finish_requests"),
@@ -59,14 +65,24 @@ The queue that is looked at before `waiting` is `skipped_waiting` to 0.30, `kv_h
 
 
 def check(release: Release) -> None:
-    """Raise a ReleaseError that lists every module, name and member which a driver needs and the source does not have."""
+    """Raise a ReleaseError where the source has a syntax error, lost a file, or lacks what a driver needs: all of it."""
     gaps = missing(release)
-    if gaps:
-        listed = "".join(f"\n  {gap}" for gap in gaps)
-        raise ReleaseError(
-            f"{release} is laid out otherwise than the releases this driver knows (0.23.0 to 0.33.0); missing:{listed}"
-            "\nUse a release that has them, or extend impl/vllm"
-        )
+    if not gaps:
+        return
+    again = f"fencepost vllm fetch {release.version}" if release.origin == "fetched" else "copy or install it again"
+    for module in NAMES:
+        _, fault = _parsed(_file(release, module))
+        if fault:
+            raise ReleaseError(f"{fault}; mend this line of {release}, or get it whole: {again}")
+    gone = lost(release.path)
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise ReleaseError(f"{release}: {gone[0]}{more} is missing, which its RECORD lists; get it whole: {again}")
+    listed = "".join(f"\n  {gap}" for gap in gaps)
+    raise ReleaseError(
+        f"{release} is laid out otherwise than the releases this driver knows (0.23.0 to 0.33.0); missing:{listed}"
+        "\nUse a release that has them, or extend impl/vllm"
+    )
 
 
 def missing(release: Release) -> list[str]:
@@ -77,13 +93,25 @@ def missing(release: Release) -> list[str]:
         if path is None:
             gaps.append(f"module {module}")
             continue
-        try:
-            there = _names(ast.parse(path.read_bytes(), str(path)))
-        except (SyntaxError, ValueError) as error:
-            gaps.append(f"module {module} ({path} is not readable as Python: {error})")
+        source, fault = _parsed(path)
+        if source is None:
+            gaps.append(f"module {module} ({fault})")
             continue
+        there = _names(source)
         gaps += [f"{module}.{name}" for name in names if there.isdisjoint(name.split(" or "))]
     return gaps
+
+
+def _parsed(path: Path | None) -> tuple[ast.Module | None, str]:
+    """The source of a file; None where there is no file, or where it is no Python, and then where and why."""
+    if path is None:
+        return None, ""
+    try:
+        return ast.parse(path.read_bytes(), str(path)), ""
+    except SyntaxError as error:
+        return None, f"{path}:{error.lineno or 1}: syntax error: {error.msg}"
+    except ValueError as error:
+        return None, f"{path}: not Python source: {error}"
 
 
 def _file(release: Release, module: str) -> Path | None:

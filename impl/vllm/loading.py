@@ -64,7 +64,7 @@ def load(release: Release) -> None:
             importlib.import_module(name)
         # 0.33 reads the level, and leaves that of its logger as it was.
         logging.getLogger("vllm").setLevel(os.environ["VLLM_LOGGING_LEVEL"].upper())
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _unload()
         raise ReleaseError(_failure(release, error)) from error
     finally:
@@ -108,10 +108,12 @@ def _unload() -> None:
         del sys.modules[name]
 
 
-def _failure(release: Release, error: Exception) -> str:
+def _failure(release: Release, error: BaseException) -> str:
     """What went wrong in an import, and in which line of the release."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(release.package))]
     where = f" ({lines[-1].filename}:{lines[-1].lineno})" if lines else ""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{release} cannot be imported: {error.filename}:{error.lineno or 1}: syntax error: {error.msg}"
     text = f"{release} cannot be imported: {type(error).__name__}: {error}{where}"
     if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] != "vllm":
         text += "; this package is not of the extra vllm, and has no stand-in: install it with pip"

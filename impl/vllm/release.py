@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Origin = Literal["fetched", "checkout", "installed"]
+Origin = Literal["fetched", "checkout", "installed", "folder"]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import main
 from fencepost.checker.conform import audit_report
 from fencepost.checker.conform.audit import CLASSIFY, LOCKSTEP, PROPERTIES, Audit, Checked, Compared
-from fencepost.checker.conform.audit_schema import AuditDocument
+from fencepost.checker.conform.audit_schema import AuditDocument, Request, document
 from fencepost.checker.conform.classify import Classification
 from fencepost.checker.conform.classify_report import Told
 from fencepost.checker.conform.expand import Known, Node
@@ -34,7 +34,7 @@ from fencepost.checker.conform.search import search
 from fencepost.checker.conform.transitions import Seen
 from fencepost.checker.model import Limits, Options
 from fencepost.checker.report.terminal import console
-from fencepost.checker.result import ActionCount, Verdict
+from fencepost.checker.result import ActionCount, Status, Verdict
 from fencepost.traces.driver import Driver
 
 CONFIG = "max-num-seqs: 1\nno-enable-prefix-caching: true\n"
@@ -204,7 +204,7 @@ def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
 def test_what_cannot_be_made_without_a_class_of_the_users_either_is_not_its_fault(
     plain: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def release(name: str, _: str, scheduler_cls: str | None, connector: str | None) -> Implementation:
+    def release(name: str, _: str, scheduler_cls: str | None, connector: str | None, __: str | None) -> Implementation:
         def make(values: Mapping[str, int | str]) -> Driver:
             if plain and (scheduler_cls, connector) == (None, None):
                 return find("reference", "kv").make(values)
@@ -229,8 +229,9 @@ def test_rows_for_which_there_is_no_time_are_named(capsys: pytest.CaptureFixture
 
 # The verdict over all rows.
 
-REFERENCE = profiles()[0]
-MIX = {name: REFERENCE.mix[name] for name in switches()}
+KNOWN = {one.name: replace(one, mix={name: one.mix[name] for name in switches()}) for one in profiles()}
+REFERENCE = KNOWN["reference"]
+MIX = REFERENCE.mix
 
 
 def known(*_: object, cut: str | None = None, **__: object) -> Told:
@@ -379,8 +380,8 @@ def test_where_paths_of_the_classification_ended_is_said(capsys: pytest.CaptureF
 @cache
 def lax() -> Checked:
     """An implementation that does as vllm-0.27 and violates a property, searched against the spec with the same switches."""
-    row, mix = row_of("where B41 shows"), profiles()[2].mix
-    model = row.model({name: mix[name] for name in switches()}, None)
+    row = row_of("where B41 shows")
+    model = row.model(KNOWN["vllm-0.27"].mix, None)
     driver = find("reference", "kv").make(model.bound.values)
     return Checked(row.name, model, search(model, driver, Options(keep_going=True)), "")
 
@@ -388,12 +389,8 @@ def lax() -> Checked:
 @pytest.mark.parametrize(
     ("by_spec", "said", "reason"),
     [
-        (True, "reference does the same: the spec takes these steps, too.", "violates free-order as reference does"),
-        (
-            False,
-            "The spec takes the same steps, and its own state at the end does not show it.",
-            "violates free-order",
-        ),
+        (True, "reference does the same: the spec takes these steps, too.", "violates free-order (new)"),
+        (False, "The spec takes the same steps, and its own state at the end does not show it.", "violates free-order (new)"),
     ],
 )
 def test_the_spec_does_the_same_where_its_own_state_shows_it(
@@ -408,6 +405,27 @@ def test_the_spec_does_the_same_where_its_own_state_shows_it(
     audit_report.checked(console(), audit, verbose=False)
     assert ("does the same" in (shown := capsys.readouterr().out), said in shown) == (by_spec, True)
     assert reasons(audit, capsys).endswith(f"; {reason}")
+
+
+@pytest.mark.parametrize(
+    ("profile", "flips", "inherited"),
+    [
+        ("vllm-0.27", {}, True),
+        ("vllm-0.27", {"ended-rows": "dropped"}, True),
+        ("reference", {"uncached-free-order": "tail"}, False),
+        ("reference", {}, False),
+    ],
+)
+def test_what_the_nearest_profile_violates_likewise_is_inherited(
+    profile: str, flips: dict[str, str], inherited: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = replace(known(), found=Classification({**KNOWN[profile].mix, **flips}, KNOWN[profile], {}))
+    audit = audit_of(lax(), told=told)
+    (violated,) = (one for one in audit.judged if one.status is Status.VIOLATED)
+    assert (audit.verdict, audit.inherited(violated)) == (Verdict.VIOLATED, inherited)
+    assert reasons(audit, capsys).endswith(f" free-order as {profile} does (inherited)" if inherited else " free-order (new)")
+    made = document(audit, Request("it", profile, ""), None, [], 1, 0.0)
+    assert {one.name: one.inherited for one in made.properties if one.status == "violated"} == {"free-order": inherited}
 
 
 def test_at_the_bounds_of_a_config_it_is_the_verdict_of_a_check(

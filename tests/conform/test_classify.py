@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -75,13 +76,14 @@ def desk(
     kind: type[SpecDriver] = SpecDriver,
     limits: Limits | None = None,
     rows: Sequence[Row] = DESK_ROWS,
+    known: Sequence[Profile] = (PLAIN, LAX),
 ) -> Classification:
     """Classify a desk with these switches."""
 
     def make(values: Mapping[str, int | str]) -> SpecDriver:
         return kind(BoundSpec(DESK, {**values, **mix}), QUIET)
 
-    return Classifier(Experiments(DESK, rows, make, limits or Limits()), (PLAIN, LAX)).run()
+    return Classifier(Experiments(DESK, rows, make, limits or Limits()), known).run()
 
 
 def differing(one: Mapping[str, int | str], other: Mapping[str, int | str]) -> dict[str, int | str]:
@@ -124,6 +126,47 @@ def test_a_desk_unlike_any_mix_is_shown_where_it_differs_first() -> None:
     assert [step.action for step in mismatch.trace.steps] == ["ask", "ask"]
     assert [difference.path for difference in mismatch.differences] == ["line"]
     assert found.findings == ()
+
+
+FAR = {name: choices[-1] for name, choices in CHOICES.items()}
+"""Every switch of the desk is otherwise than in PLAIN."""
+
+
+def test_three_flips_of_the_expected_profile_are_tried_before_a_better_mix_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(*_: object) -> list[Mapping[str, int | str]]:
+        return []
+
+    monkeypatch.setattr(Classifier, "_better", none)
+    found = desk(FAR, known=(PLAIN,))
+    assert (found.verdict, found.nearest, found.flips) == (Verdict.HOLDS, PLAIN, FAR)
+    assert found.tried <= 5
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_mixes_that_agree_as_long_the_nearest_is_around_the_expected_profile(
+    first: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    some = [Profile("one", {**FAR, "return": "always"}), Profile("other", {**FAR, "closing": "empty"})]
+    known = (some[first], some[1 - first])
+    found = desk(PLAIN.mix, Late, known=known)
+    assert (found.verdict, found.nearest) == (Verdict.VIOLATED, known[0])
+    classify_report.verdict(console(), classify_report.Told(found, known, 1, 1, lambda _: ""))
+    assert f"; the nearest is {known[0].name} with " in (shown := capsys.readouterr().out)
+    assert ", which agrees longest; " in shown
+
+
+def test_no_more_than_the_switches_that_differences_concern_are_flipped_in_threes() -> None:
+    experiments = Experiments(DESK, DESK_ROWS, lambda values: SpecDriver(BoundSpec(DESK, {**values, **FAR}), QUIET), Limits())
+    assert experiments.concerned(CHOICES) == []
+    experiments.compare(PLAIN.mix, DESK_ROWS[0])
+    (recording,) = experiments.recordings
+    (concerned,) = experiments.concerned(CHOICES)
+    flipped = {**PLAIN.mix, concerned: FAR[concerned]}
+    assert experiments.agrees_until(PLAIN.mix) == len(recording.events)
+    assert experiments.agrees_until(flipped) == math.inf
 
 
 ENDLESS, NOTHING = Row("paths of any length", {"copies": 1, "loans": 1, "storm": "off"}), ""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import queue
 from array import array
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
+from random import Random
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -276,3 +279,128 @@ def test_methods_of_what_is_not_copied_stay_those_of_their_owner() -> None:
     saved.restore()
     assert owner.told.tell.__self__ is owner
     assert owner.told.more[0].__self__ is owner
+
+
+class Box:
+    """Holds one value of a kind, and how it is changed and shown."""
+
+    def __init__(self, value: Any, change: Callable[[Any], Any], show: Callable[[Any], Any]) -> None:
+        self.value, self.show = value, show
+        self.change = partial(change, value)
+
+
+class Private:
+    """A slot whose name is private, and one that is deleted."""
+
+    __slots__ = ("__hidden", "left")
+
+    def __init__(self) -> None:
+        self.__hidden = 0
+        self.left = 1
+
+    def change(self) -> None:
+        """Count, and forget."""
+        self.__hidden += 1
+        del self.left
+
+    def show(self) -> Any:
+        """Both."""
+        return self.__hidden, getattr(self, "left", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Slots that cannot be assigned."""
+
+    inside: list[int]
+
+
+@dataclass
+class Mutable:
+    """A member of sets whose hash depends on a field."""
+
+    key: int
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def counter() -> Any:
+    """A function with a variable of its own, an attribute, and a default that changes."""
+    count = 0
+
+    def more(seen: list[int] = []) -> Any:  # noqa: B006
+        nonlocal count
+        count += 1
+        seen.append(count)
+        more.calls = count  # pyright: ignore[reportFunctionMemberAccess]
+
+    more.show = lambda: (count, [list(one) for one in more.__defaults__ or ()], vars(more).get("calls"))  # pyright: ignore[reportFunctionMemberAccess]
+    return more
+
+
+def grown(key: Mutable) -> set[Mutable]:
+    """A set with that member."""
+    return {key}
+
+
+def read_only() -> Any:
+    """An array that nobody may write to."""
+    made = np.zeros(2)
+    made.setflags(write=False)
+    return made
+
+
+KEY = Mutable(1)
+BOXES: dict[str, Callable[[], Box]] = {
+    "a number of numpy": lambda: Box([np.int64(3)], lambda v: v.append(np.int64(4)), list),
+    "a read-only array": lambda: Box([read_only()], lambda v: v.append(1), len),
+    "objects in an array": lambda: Box(np.array([[1], None], dtype=object), lambda v: v[0].append(2), lambda v: list(v[0])),
+    "a private slot": lambda: Box(Private(), Private.change, Private.show),
+    "frozen slots": lambda: Box(Frozen([1]), lambda v: v.inside.append(2), lambda v: list(v.inside)),
+    "random numbers": lambda: Box(Random(1), lambda v: v.random(), lambda v: v.getstate()),
+    "a function": lambda: Box(counter(), lambda v: v(), lambda v: v.show()),
+    "a method of a list": lambda: Box(list[int]().append, lambda v: v(1), lambda v: list(v.__self__)),
+    "a proxy": lambda: Box(MappingProxyType({"a": [1]}), lambda v: v["a"].append(2), lambda v: list(v["a"])),
+    "a view": lambda: Box({"a": [1]}.values(), lambda v: next(iter(v)).append(2), lambda v: list(next(iter(v)))),
+    "a member of a set": lambda: Box([KEY, grown(KEY)], lambda v: setattr(v[0], "key", 2), lambda v: v[0] in v[1]),
+}
+
+
+@pytest.mark.parametrize("kind", BOXES)
+def test_rarer_kinds_are_put_back(kind: str) -> None:
+    KEY.key = 1
+    box = BOXES[kind]()
+    memory = Memory([box])
+    before, saved = box.show(box.value), memory.save()
+    box.change()
+    after, later = box.show(box.value), memory.save()
+    assert before != after
+    saved.restore()
+    assert box.show(box.value) == before
+    if kind != "a member of a set":
+        later.restore()
+        assert box.show(box.value) == after
+
+
+def test_tensors_and_structs_are_put_back() -> None:
+    torch, msgspec = pytest.importorskip("torch"), pytest.importorskip("msgspec")
+    struct = msgspec.defstruct("Told", [("inside", list[int])], frozen=True)
+    held = [torch.zeros(2), struct([1])]
+    saved = Memory([held]).save()
+    held[0].add_(1)
+    held[1].inside.append(2)
+    saved.restore()
+    assert (held[0].tolist(), held[1].inside) == ([0, 0], [1])
+
+
+UNSEEN: queue.SimpleQueue[int] = queue.SimpleQueue()
+OPAQUE: tuple[Any, ...] = (UNSEEN, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("opaque", OPAQUE)
+def test_what_changes_unseen_is_refused(opaque: Any) -> None:
+    with pytest.raises(
+        ReleaseError, match=r"SimpleNamespace.held: the scheduler holds a .*, which changes and cannot be put back"
+    ):
+        Memory([SimpleNamespace(held=opaque)]).save()

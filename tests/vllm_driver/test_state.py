@@ -146,7 +146,7 @@ print(json.dumps([driver.title, first, driver.digest(None)[-1]]))
     assert found["turns"] == 1
     assert found["seen"] == ["set", ["request", 1]]
     assert found["nested"] == ["dict", ["a", ["list", 1]]]
-    assert found["plan"] == ["Plan", ["list", 2]]
+    assert found["plan"] == ["Plan", ["steps", ["list", 2]]]
     assert first[-1][0] == "names"
     assert again == []
 
@@ -190,3 +190,128 @@ print(json.dumps([found, driver.observe()["loads"]]))
     found, loads = forked(tmp_path, "Failing", code)
     assert found == ["INTERNAL", "KeyError: 'broken'"]
     assert loads == {}
+
+
+def test_values_that_differ_have_different_digests() -> None:
+    """Of each pair, something may decide differently: kinds, orders, contents, and what only looks like a request."""
+    code = """
+import enum, functools, types
+from array import array
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+from random import Random
+import marshal, torch
+import numpy as np
+Mode = enum.Enum("Mode", "A B")
+Level = enum.IntEnum("Level", "A B")
+Word = enum.StrEnum("Word", "A B")
+Named = type("Named", (str,), {})
+Blocks = type(driver.engine.manager.empty_kv_cache_blocks)
+blocks = driver.engine.pool.blocks
+
+@dataclass
+class Track:
+    request_id: str
+    block_id: int
+    count: int
+
+def counting(count):
+    def more():
+        return count
+    return more
+
+PAIRS = {
+    "enum": (Mode.A, Mode.B), "int enum": (Level.A, Level.B), "str enum": (Word.A, Word.B),
+    "str": (Named("a"), Named("b")), "ordered": (OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)),
+    "dict": (dict(a=1, b=2), dict(b=2, a=1)), "bytearray": (bytearray(b"a"), bytearray(b"b")),
+    "tensor": (torch.zeros(1), torch.ones(1)), "array": (np.zeros(1), np.ones(1)), "scalar": (np.int64(1), np.int64(2)),
+    "objects": (np.array([[1]], dtype=object), np.array([[2]], dtype=object)), "range": (range(2), range(3)),
+    "partial": (functools.partial(int, "1"), functools.partial(int, "2")), "closure": (counting(1), counting(2)),
+    "function": (len, max), "class": (int, str), "random": (Random(1), Random(2)), "bytes": (array("i", [1]), array("i", [2])),
+    "space": (types.SimpleNamespace(a=1), types.SimpleNamespace(b=1)), "track": (Track("0#0", 1, 1), Track("0#0", 1, 2)),
+    "blocks": (Blocks(([blocks[1]],)), Blocks(([blocks[2]],))), "gone": (["5#1", "5#1"], ["5#1", "5#2"]),
+    "view": ({"a": 1}.values(), {"a": 2}.values()),
+}
+print(json.dumps([
+    name for name, pair in PAIRS.items()
+    if len({marshal.dumps(driver.state.frozen(one, [0, 1], [-1, 0, 1, 2, 3])) for one in pair}) == 1
+]))
+"""
+    assert snippet(code, "0.33.0", BOUNDS) == []
+
+
+OWN = """import numpy
+from types import SimpleNamespace
+from fencepost.impl.vllm.remote_connector import RemotePrefillConnector
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+
+
+class Told(RemotePrefillConnector):
+    def __init__(self, config, *args, **kwargs):
+        config.kv_transfer_config.kv_connector_extra_config["remote_tokens"] = 2
+        super().__init__(config, *args, **kwargs)
+
+    def build_connector_meta(self, scheduler_output):
+        assert not scheduler_output.finished_req_ids
+        return super().build_connector_meta(scheduler_output)
+
+
+class Asking(AsyncScheduler):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.own, self.last, self.number = SimpleNamespace(steps=0), None, 0
+
+    def schedule(self, *args, **kwargs):
+        assert all(request.num_preemptions < 3 for request in self.requests.values())
+        self.last = super().schedule(*args, **kwargs)
+        self.own.steps += 1
+        self.number = numpy.sum([self.number, 1])
+        return self.last
+"""
+
+
+def test_what_a_connector_is_told_of_is_state(tmp_path: Path) -> None:
+    """Who has ended since the step before is told by the next step: none, one, or several that are gone."""
+    (tmp_path / "own.py").write_text(OWN)
+    code = """
+sys.path.insert(0, sys.argv[4])
+from fencepost.impl.drivers.vllm import VllmDriver
+told = VllmDriver(bound.values, driver.release, connector="own:Told")
+found = []
+for _ in range(4):
+    found.append(told.digest(None)[-1])
+    told.take("submit", (0, 1, 0, False))
+    told.take("abort", (0,))
+told.take("submit", (0, 1, 0, False))
+print(json.dumps(found))
+"""
+    found = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    ended = [{name: value for role, name, value in one if role == "scheduler"}["finished_req_ids"] for one in found]
+    assert ended == [[[], 0], [[["request", 0]], 0], [[["request", 0]], 1], [[["request", 0]], 2]]
+
+
+def test_a_left_out_field_counts_where_a_fork_names_it(tmp_path: Path) -> None:
+    """Also its own fields of types that a release only keeps constants of are saved and told apart."""
+    (tmp_path / "own.py").write_text(OWN)
+    code = """
+sys.path.insert(0, sys.argv[4])
+from fencepost.impl.drivers.vllm import VllmDriver
+asking = VllmDriver(bound.values, driver.release, scheduler_cls="own:Asking")
+asking.take("submit", (0, 1, 0, False))
+start, before = asking.save(), asking.digest(None)
+asking.take("schedule", ())
+asking.take("run_step", ())
+asking.take("process", (frozenset(),))
+asking.take("reset_running", ())
+digest = asking.digest(None)
+asking.restore(start)
+asked = sorted(asking.state.asked & {"num_preemptions", "num_cached_tokens"})
+print(json.dumps([asked, digest, asking.digest(None) == before]))
+"""
+    asked, digest, restored = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    assert asked == ["num_preemptions"]
+    assert ["request", "num_preemptions", 1] in digest[1][0][-1]
+    found = {name: value for role, name, value in digest[-1][:-1] if role == "scheduler"}
+    assert found["own"] == ["SimpleNamespace", ["steps", 1]]
+    assert ["num_scheduled_tokens", ["dict", [["request", 0], 1]]] in found["last"]
+    assert restored

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from fencepost.checker.cli.drivers import find as find_target
+from fencepost.checker.cli.drivers import of_release
+from fencepost.checker.cli.errors import UsageError
 from fencepost.checker.cli.main import main
 from fencepost.impl.vllm import find
 
@@ -83,6 +86,17 @@ def test_list_says_what_is_there_and_in_which_state(
     assert second["damage"] == ["vllm/sampling_params.py has changed"]
     assert third["bytes"] is None
     assert "module vllm.v1.request" in third["missing"]
+
+
+def test_a_release_may_be_named_as_a_target_and_errors_say_what_was_typed(tmp_path: Path, cache: Path) -> None:
+    assert main(["vllm", "fetch", "1.2.3", "--wheel", str(make_wheel(tmp_path))]) == 0
+    assert of_release("vllm==vllm==1.2.3", "vllm==1.2.3").name == "vllm==1.2.3"
+    assert find_target("vllm==1.2.3", "kv").name == "vllm==1.2.3"
+    for typed, said in {None: "--target vllm==1.2.4", "--vllm 1.2.4": "--vllm 1.2.4"}.items():
+        with pytest.raises(UsageError, match=f"^{said}: vLLM 1.2.4 is not in "):
+            of_release("vllm==1.2.4", "1.2.4", typed=typed)
+        with pytest.raises(UsageError, match=f"^{said}: vLLM 1.2.4 is not in "):
+            find_target("vllm==1.2.4", "kv", typed)
 
 
 def test_the_doctor_names_the_releases(tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from fencepost.impl.vllm import fetch as fetching
 from fencepost.impl.vllm.errors import ReleaseError
-from fencepost.impl.vllm.fetch import damage, fetch, measure
+from fencepost.impl.vllm.fetch import fetch
 from fencepost.impl.vllm.find import all_fetched, fetched
+from fencepost.impl.vllm.record import damage, measure
 
 from .wheels import make_wheel, source_files
 
@@ -237,8 +238,9 @@ def test_a_python_without_pip(tmp_path: Path, cache: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("version", ["", "latest", "../1.2.3", "1", "1.2", "v1.2.3", "1.2.3/x", "1.2.3 "])
 def test_what_is_no_version(version: str, cache: Path) -> None:
-    with pytest.raises(ReleaseError, match=re.escape(repr(version))):
-        fetch(version)
+    for get in (fetch, fetched):
+        with pytest.raises(ReleaseError, match=f"{re.escape(repr(version))} is no version of vLLM; one has three numbers"):
+            get(version)
     assert not cache.exists()
 
 
@@ -253,7 +255,10 @@ def test_two_processes_at_once(tmp_path: Path, cache: Path) -> None:
     cache.mkdir(parents=True)
     many = {f"vllm/part{i}.py": f"x = {i}\n" * 99 for i in range(300)}
     make_wheel(tmp_path, files={**source_files(), **many}).rename(cache / ".1.2.3.whl")  # there for one of them only
-    code = "from fencepost.impl.vllm.fetch import damage, fetch; print(damage(fetch('1.2.3').release.path))"
+    code = (
+        "from fencepost.impl.vllm.fetch import fetch\nfrom fencepost.impl.vllm.record import damage\n"
+        "print(damage(fetch('1.2.3').release.path))"
+    )
     running = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import site
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from fencepost.checker.explore.native.cache import default_directory
 from fencepost.impl.vllm.errors import ReleaseError
 from fencepost.impl.vllm.fetch import fetch
 from fencepost.impl.vllm.find import all_fetched, at, fetched, importable, releases_folder
-from fencepost.impl.vllm.release import Release
+from fencepost.impl.vllm.release import Origin, Release
 
 from .wheels import make_tree, make_wheel
 
@@ -42,6 +43,26 @@ def test_what_was_fetched_is_found_in_the_order_of_versions(tmp_path: Path, cach
         fetched("1.2.3")
 
 
+def test_a_release_that_was_changed_is_not_taken_for_the_release(tmp_path: Path, cache: Path) -> None:
+    folder = fetch("1.2.3", make_wheel(tmp_path)).release.path
+    (folder / "vllm" / "sampling_params.py").write_text("class SamplingParams: pass\n")
+    changed = r"is not as it was published: vllm/sampling_params\.py has changed; fencepost vllm fetch 1\.2\.3 gets it again"
+    with pytest.raises(ReleaseError, match=changed):
+        fetched("1.2.3")
+    (folder / "vllm" / "v1" / "request.py").unlink()
+    with pytest.raises(ReleaseError, match=rf"and 1 more; .*{folder} in place of the version drives it as it is"):
+        fetched("1.2.3")
+    assert at(folder) == Release("1.2.3", folder.resolve(), "folder")
+
+
+def test_hints_lead_to_what_can_be_driven(cache: Path) -> None:
+    with pytest.raises(ReleaseError, match=r"^'0\.33' is no version of vLLM; one has three numbers: name it as 0\.33\.0$"):
+        fetched("0.33")
+    with pytest.raises(ReleaseError, match=r"vLLM 0\.22\.0 is not in .*releases before 0\.23\.0 cannot be driven") as caught:
+        fetched("0.22.0")
+    assert "fencepost vllm fetch" not in str(caught.value)
+
+
 @pytest.mark.parametrize("version", ["..", ".", "", "1.9.0/..", "/tmp"])
 def test_a_version_is_no_path(version: str, tmp_path: Path, cache: Path) -> None:
     fetch("1.9.0", make_wheel(tmp_path, "1.9.0"))
@@ -66,10 +87,13 @@ def test_a_checkout_says_its_version_or_that_it_has_none(files: dict[str, str], 
     assert at(tmp_path / "vllm") == expected  # the package folder itself
 
 
-def test_installed_packages_say_their_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize("origin", ["installed", "folder"])
+def test_unpacked_wheels_say_their_version(origin: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path if origin == "installed" else tmp_path / "site-packages"
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(here)])
     notes = {"vllm-1.2.3.dist-info/METADATA": "Metadata-Version: 2.4\nName: vllm\nVersion: 1.2.3+cu129\n"}
     make_tree(tmp_path, {"vllm/__init__.py": "", "vllm/_version.py": "__version__ = '9'\n", **notes})
-    assert at(tmp_path) == Release("1.2.3+cu129", tmp_path.resolve(), "installed")
+    assert at(tmp_path) == Release("1.2.3+cu129", tmp_path.resolve(), origin)
 
 
 def test_a_checkout_named_vllm_is_not_taken_for_the_package(tmp_path: Path) -> None:

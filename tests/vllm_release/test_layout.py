@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from fencepost.impl.vllm import layout
 from fencepost.impl.vllm.errors import ReleaseError
+from fencepost.impl.vllm.fetch import fetch
 from fencepost.impl.vllm.find import at
 
-from .wheels import file_of, make_tree, source_files
+from .wheels import file_of, make_tree, make_wheel, source_files
 
 SCHEDULER = "vllm/v1/core/sched/scheduler.py"
 
@@ -76,7 +78,17 @@ def test_a_file_that_is_no_python_is_named(tmp_path: Path) -> None:
     release = at(make_tree(tmp_path, {**source_files(), SCHEDULER: "class Scheduler(\n"}))
     (gap,) = layout.missing(release)
     assert gap.startswith("module vllm.v1.core.sched.scheduler (")
-    assert "scheduler.py" in gap
+    fault = f"{release.path / SCHEDULER}:1: syntax error: '(' was never closed"
+    assert gap == f"module vllm.v1.core.sched.scheduler ({fault})"
+    with pytest.raises(ReleaseError, match=f"^{re.escape(fault)}; mend this line of vLLM .*copy or install it again$"):
+        layout.check(release)
+
+
+def test_a_file_that_a_wheel_had_is_not_taken_for_another_layout(tmp_path: Path, cache: Path) -> None:
+    release = fetch("1.2.3", make_wheel(tmp_path)).release
+    (release.package / "v1" / "request.py").unlink()
+    with pytest.raises(ReleaseError, match=r"vllm/v1/request\.py is missing, which its RECORD lists; .*vllm fetch 1\.2\.3$"):
+        layout.check(release)
 
 
 def test_nothing_is_imported(tmp_path: Path) -> None:

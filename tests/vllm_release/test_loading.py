@@ -107,6 +107,19 @@ load(release)
     run(tmp_path, code, files, PYTHONDONTWRITEBYTECODE="1")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("raise SystemExit('no')\n", "SystemExit: no (FILE:1)"), ("x = (\n", "FILE:1: syntax error: '(' was never closed")],
+)
+def test_a_package_that_ends_the_process_or_is_no_python(text: str, said: str, tmp_path: Path) -> None:
+    said = said.replace("FILE", str(tmp_path / "release" / "vllm" / "__init__.py"))
+    run(
+        tmp_path,
+        f"assert {said!r} in refused(release.path), refused(release.path)\n",
+        {**source_files(), "vllm/__init__.py": text},
+    )
+
+
 def test_an_unknown_layout_is_not_imported(tmp_path: Path) -> None:
     files = {**source_files(), "vllm/__init__.py": "raise AssertionError\n"}
     del files["vllm/v1/core/sched/scheduler.py"]

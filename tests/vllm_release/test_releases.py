@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from fencepost.impl.vllm import layout
-from fencepost.impl.vllm.fetch import damage
 from fencepost.impl.vllm.find import fetched, releases_folder
+from fencepost.impl.vllm.record import damage
 
 pytestmark = pytest.mark.vllm
 
@@ -47,6 +47,41 @@ print(json.dumps({
     "second": second,
 }))
 """
+
+
+CONNECTOR = """
+from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1
+
+class Plain(KVConnectorBase_V1):
+    def __init__(self, vllm_config, role, kv_cache_config):
+        super().__init__(vllm_config, role, kv_cache_config)
+
+    def nothing(self, *_, **__): ...
+
+    get_num_new_matched_tokens = update_state_after_alloc = build_connector_meta = nothing
+    start_load_kv = wait_for_layer_load = save_kv_layer = wait_for_save = nothing
+"""
+HYBRID = """
+import sys
+from dataclasses import replace
+from fencepost.impl.vllm.build import Settings, build_scheduler
+from fencepost.impl.vllm.find import fetched
+from fencepost.impl.vllm.loading import load
+load(fetched(sys.argv[1]))
+sys.path.insert(0, sys.argv[2])
+given = Settings(5, 2, 2, 4, False, False, 0, False, 1, 0, "kv_consumer", 2, 2, 0)
+for connector in (None, "s_own:Plain"):
+    made = build_scheduler(replace(given, connector=connector))
+    print(type(made.connector).__name__, made.vllm_config.scheduler_config.disable_hybrid_kv_cache_manager)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_hybrid_manager_is_off_for_a_connector_that_does_not_support_it(version: str, tmp_path: Path) -> None:
+    (tmp_path / "s_own.py").write_text(CONNECTOR)
+    done = subprocess.run([sys.executable, "-c", HYBRID, version, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "RemotePrefillConnector False\nPlain True\n"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
