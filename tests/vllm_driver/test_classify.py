@@ -84,4 +84,4 @@ def test_a_scheduler_class_that_frees_at_once_is_found_out(tmp_path: Path) -> No
 def test_a_class_that_is_no_scheduler_is_an_input_error(tmp_path: Path) -> None:
     done = audit(tmp_path, "--scheduler-cls", "plugin:NoScheduler")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "error: --scheduler-cls plugin:NoScheduler: it does not derive from SchedulerInterface" in done.stderr
+    assert "error: --vllm 0.33.0: --scheduler-cls plugin:NoScheduler: it does not derive from SchedulerInterface" in done.stderr
