@@ -13,6 +13,7 @@ from typing import Any
 
 from ...traces.driver import ANYTHING, Refused, UpTo
 from ..engine.simulated_worker import DeviceStep, Row, SimulatedWorker, Tag, prefix_tags
+from . import kv_exhibit
 from .contents import Contents
 from .kv_names import STOP_TOKEN, Hash, Life, Prefix, by_position
 
@@ -218,6 +219,13 @@ class KVDriver(ABC):
         return all(None is prefix[1] and prefix[0] == self.own for prefix in self.contents.prefixes.values())
 
     # What is shown.
+
+    def _r(self, request: Any) -> int:
+        return self.lives[request.request_id].r
+
+    def exhibit(self, blocks: Sequence[int], requests: Sequence[int]) -> list[tuple[str, str]]:
+        """What the engine's own objects say of these blocks and requests."""
+        return kv_exhibit.exhibit(self, self.engine.scheduler, blocks, requests)
 
     def texts(self) -> dict[int, tuple[int, int]]:
         """Prompts of live requests, and of ended ones that something in flight may still write."""

@@ -15,7 +15,7 @@ from ..engine.errors import EngineError
 from ..engine.kv_cache_utils import get_block_hash
 from ..engine.kv_connector import RemotePrefillConnector
 from ..engine.request import Request, RequestStatus
-from . import kv_exhibit, reference_state
+from . import reference_state
 from .kv import KVDriver, sizes
 from .kv_names import STOP_TOKEN, Hash, Life
 
@@ -161,9 +161,6 @@ class ReferenceDriver(KVDriver):
             "misread": self.misread,
         }
 
-    def _r(self, request: Request) -> int:
-        return self.lives[request.request_id].r
-
     def table(self, request_id: str) -> list[int]:
         """A request's blocks in all groups."""
         return [i - 1 for group in self.engine.scheduler.kv_cache_manager.get_block_ids(request_id) for i in group]
@@ -209,7 +206,3 @@ class ReferenceDriver(KVDriver):
     def digest(self, names: Names | None = None) -> Hashable:
         """The whole state as far as it can make a difference; see `reference_state`."""
         return reference_state.digest(self, names)
-
-    def exhibit(self, blocks: Sequence[int], requests: Sequence[int]) -> list[tuple[str, str]]:
-        """What the engine's own objects say of these blocks and requests."""
-        return kv_exhibit.exhibit(self, self.engine.scheduler, blocks, requests)

@@ -18,7 +18,7 @@ from ..vllm.engine import Stopped as ReleaseStopped
 from ..vllm.errors import ReleaseError
 from ..vllm.loading import load
 from ..vllm.release import Release
-from . import kv_exhibit, vllm_state
+from . import vllm_state
 from .kv import KVDriver, sizes
 from .kv_names import STOP_TOKEN, Hash, Life
 
@@ -235,9 +235,6 @@ class VllmDriver(KVDriver):
             "misread": self.misread,
         }
 
-    def _r(self, request: Any) -> int:
-        return self.lives[request.request_id].r
-
     def _requests(self) -> Iterator[tuple[int, dict[str, Any]]]:
         scheduler = self.engine.scheduler
         tables = dict(self.tables())
@@ -285,10 +282,6 @@ class VllmDriver(KVDriver):
             tokens -= own
             steps += own > 0
         return (steps if tokens == 0 else -tokens), bool(steps and request.drop_stale_output)
-
-    def exhibit(self, blocks: Sequence[int], requests: Sequence[int]) -> list[tuple[str, str]]:
-        """What the release's own objects say of these blocks and requests."""
-        return kv_exhibit.exhibit(self, self.engine.scheduler, blocks, requests)
 
     # The whole state.
 
