@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..conform.errors import DriverUnstable, frames
 from . import kvdata
 from .audit_rows import AuditRow, config_row, fault_rows, mechanisms, small_rows
-from .classifying import Classifying, Mechanisms, expected, has_fence, release_of, repeated, switches
+from .classifying import Classifying, Mechanisms, expected, has_fence, listed, release_of, repeated, switches
 from .clock import since_start
 from .drivers import INSTALLED, RELEASE, Implementation, find, of_release
 from .errors import INTERNAL_ERROR, UsageError
@@ -116,7 +116,7 @@ class AuditSession:
         classifying = Classifying.of(target, asked.own, limits)
         if asked.config is not None:
             config_row(asked.config, kvdata.DEFAULT)
-        driver = _first(asked, classifying)
+        driver: Any = _first(asked, classifying)
         subject = [*_origin(target), driver.title]
         if asked.scheduler_cls is not None:
             classifying.fixed = {"async-scheduling": int(_is_asynchronous(driver))}
@@ -124,6 +124,9 @@ class AuditSession:
             subject.append(
                 f"{asked.scheduler_cls} is {kind}: all rows have async-scheduling={classifying.fixed['async-scheduling']}"
             )
+        if asked.connector is not None and driver.engine.loads_whole_prompts():
+            classifying.whole_prompts = True
+            subject.append(f"{asked.connector} loads whole prompts: where anything is loaded, remote-tokens is prompt-tokens")
         return cls(asked, target, classifying, limits, quiet, verbose, Audit(tuple(subject)))
 
     def run(self, *, json: bool, quiet: bool) -> int:
@@ -185,6 +188,8 @@ class AuditSession:
         from ..conform.follow import said
 
         blamed = self.target.blame(error) or error
+        if isinstance(blamed, DriverUnstable) and self._own_classes:
+            return f"{' '.join(self.asked.classes)}: {blamed}"
         if isinstance(blamed, UsageError | FencepostSpecError | DriverUnstable) or getattr(blamed, "exit_code", None) == 2:
             return str(blamed)
         if _is_of(error, self.asked.modules):
@@ -207,7 +212,10 @@ class AuditSession:
         from ..conform.product import conform
 
         done: list[Compared] = []
-        for row, limits in self._rows(LOCKSTEP, self._bounds(search=False), clock):
+        rows = self._bounds(search=False)
+        if out is not None and self.derived is not None:
+            out.print(f"bounds derived from {rows[0].name}: {listed(rows[0].bounds)}", soft_wrap=True)
+        for row, limits in self._rows(LOCKSTEP, rows, clock):
             model = row.model(self._mix, self._profile)
             with self._running(row) as (driver, progress):
                 compared = driver if has_fence(self._mix) else Mechanisms(driver)
@@ -244,9 +252,10 @@ class AuditSession:
         nearest = self._nearest
         if self.asked.config is not None:
             row, self.derived = config_row(self.asked.config, nearest)
-            return [row]
+            return [replace(row, bounds=self.classifying.fitted(row.bounds))]
         rows = [*small_rows(nearest), *(fault_rows(switches()) if search else [])]
-        return [replace(row, bounds={**row.bounds, **self.classifying.fixed}) for row in rows]
+        fixed = self.classifying.fixed
+        return [replace(row, bounds=self.classifying.fitted({**row.bounds, **fixed})) for row in rows]
 
     def _rows(self, section: str, rows: Sequence[AuditRow], clock: _Clock) -> Iterator[tuple[AuditRow, Limits]]:
         """Each row with the limits that are left for it; rows for which there is no time are noted."""

@@ -124,19 +124,27 @@ class Mechanisms(Handing):
 class Classifying:
     """A classification of a target of the spec kv.
 
-    `own` are values that only the target gets; `fixed` bounds that its classes fit, in place of those of the rows.
+    `own` are values that only the target gets; `fixed` bounds that its classes fit, in place of those of the rows. A connector
+    that loads `whole_prompts` does so at each row that has loads.
     """
 
     target: Implementation
     own: Values
     limits: Limits
     fixed: Values = field(default_factory=dict[str, int | str])
+    whole_prompts: bool = False
     title: str = ""
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Where it is held against the spec."""
-        return tuple(replace(row, bounds={**row.bounds, **self.fixed}) for row in rows())
+        return tuple(replace(row, bounds=self.fitted({**row.bounds, **self.fixed})) for row in rows())
+
+    def fitted(self, bounds: Mapping[str, int | str]) -> Mapping[str, int | str]:
+        """The bounds of a row, with as many tokens loaded as the connector would load."""
+        values = load_shipped("kv").values(bounds)
+        whole = self.whole_prompts and values["remote-tokens"] != 0
+        return {**bounds, "remote-tokens": values["prompt-tokens"]} if whole else bounds
 
     @classmethod
     def of(cls, target: Implementation, own: Sequence[str], limits: Limits) -> Classifying:
@@ -208,11 +216,11 @@ def repeated(
     mix = {name: values[name] for name in switches()}
     named = min(kvdata.profiles(), key=lambda name: len(_differing(mix, name)))
     words = ["fencepost", verb, *(["kv"] if verb == "check" else []), "--profile", named, "--target", target.name]
-    words += ["--bounds", _listed({**bounds, **_differing(mix, named)})]
+    words += ["--bounds", listed({**bounds, **_differing(mix, named)})]
     its = load_shipped("kv").values(own)
     other = {name: its[name] for name in mix if its[name] != mix[name]}
     if verb == "conform" and other and not target.name.startswith(RELEASE):  # a release does what it does
-        words += ["--target-bounds", _listed(other)]
+        words += ["--target-bounds", listed(other)]
     return shlex.join([*words, *more])
 
 
@@ -222,5 +230,6 @@ def _differing(mix: Values, profile: str) -> Values:
     return {name: choice for name, choice in mix.items() if of_profile[name] != choice}
 
 
-def _listed(values: Mapping[str, int | str]) -> str:
+def listed(values: Mapping[str, int | str]) -> str:
+    """Values as `--bounds` takes them."""
     return ",".join(f"{name}={value}" for name, value in values.items())

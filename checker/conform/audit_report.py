@@ -117,6 +117,11 @@ def compared(out: Console, rows: Sequence[Compared], against: str, *, verbose: b
     for row in rows:
         table.add_row(row.name, row.verdict.value, number(row.agreement.figures.transitions), _first(row))
     out.print(table)
+    for row in rows:
+        if row.agreement.cut is not None and row.agreement.hidden is not None:
+            out.print()
+            out.print(f"{row.name!r} was cut: {row.agreement.cut}. It may never end for what the implementation keeps:")
+            report.hidden(out, row.model, row.agreement.hidden)
     differing = [row for row in rows if row.agreement.mismatch is not None]
     if not differing:
         out.print(f"{number(transitions)} transitions compared, no difference.")

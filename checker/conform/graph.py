@@ -28,7 +28,7 @@ class Graph:
     """Every product state by number, in the order they were met: its parent, and the event that leads from there to it.
 
     `firsts` is the first product state of each spec state, `counts` how many it has; `pair` the first two product states
-    that share a spec state.
+    that share a spec state, `crowded` the first and the last one of the spec state that has most.
     """
 
     def __init__(self) -> None:
@@ -38,6 +38,8 @@ class Graph:
         self._events: dict[Event, int] = {}
         self.firsts, self.counts = array("q"), array("q")
         self.pair: tuple[int, int] | None = None
+        self.crowded: tuple[int, int] | None = None
+        self._most = 1
 
     def __len__(self) -> int:
         return len(self._product)
@@ -66,6 +68,8 @@ class Graph:
         else:
             self.counts[spec] += 1
             self.pair = self.pair or (self.firsts[spec], number)
+            if self.counts[spec] > self._most:
+                self._most, self.crowded = self.counts[spec], (self.firsts[spec], number)
         return number
 
     def path(self, number: int) -> list[Event]:

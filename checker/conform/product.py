@@ -166,10 +166,11 @@ class Lockstep:
         )
 
     def _hidden(self) -> Hidden | None:
-        """The spec states that hide something, and the first two paths that show it."""
-        if self.graph.pair is None:
+        """The spec states that hide something, and two paths that show it: the first ones, or what a cut may come of."""
+        pair = self.graph.pair if self.cut is None else self.graph.crowded
+        if pair is None:
             return None
-        (one, first), (other, second) = map(self._digest_after, self.graph.pair)
+        (one, first), (other, second) = map(self._digest_after, pair)
         found = differences(first, second)
         if not found:
             raise DriverUnstable("two paths led to different digests, and lead to the same when they are run again")

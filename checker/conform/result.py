@@ -53,7 +53,8 @@ class Hidden:
     """Spec states in which the implementation can be in several states of its own.
 
     `states` such spec states, `most` states of the implementation in one of them; two shortest paths to one spec state
-    (up to the names of interchangeable members), and where the digests at their ends differ.
+    (up to the names of interchangeable members), and where the digests at their ends differ. They are the first two that were
+    met; of a comparison that was cut, the first and the last of the spec state that has most.
     """
 
     states: int

@@ -10,24 +10,21 @@ a field of `LEFT_OUT` that the user's own scheduler or connector names in its so
 
 from __future__ import annotations
 
-import inspect
 import random
 import re
 import sys
 import types
-import weakref
-from array import array
-from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Mapping, Sequence, Set
 from copy import copy
 from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ...traces.driver import Names
-from ..vllm.build import LOAD_PARAMS
-from ..vllm.memory import CODE, VIEWS, Memory, Saved, inside
+from ..vllm.build import load_params
+from ..vllm.memory import Memory, Saved
+from ..vllm.own_classes import attributes_read
+from .frozen import GONE, PLAIN, Frozen, changes, few_of_the_gone
 from .kv_digest import members, worker_part, worker_tables
 
 if TYPE_CHECKING:
@@ -65,11 +62,11 @@ LEFT_OUT = {
         "which it cannot have been: that step would have had to preempt it after it had scheduled it"
     ),
     "scheduler.finished_req_ids": (
-        "tells the worker whom to forget; ids are never used twice; digested with a connector of the user's own, which the "
-        "next step tells: of requests that are gone and that it does not name itself, whether there are none, one or several"
+        "tells the worker whom to forget; ids are never used twice; digested where a connector or scheduler of the user's own "
+        "reads it"
     ),
     "scheduler.reset_preempted_req_ids": (
-        "tells the worker what it also learns as the request is resumed; digested with a connector of the user's own"
+        "tells the worker what it also learns as the request is resumed; digested where a class of the user's own reads it"
     ),
     "scheduler._kv_fetch_counts": "statistics",
     "scheduler._kv_fetch_stages": "statistics",
@@ -101,18 +98,21 @@ LEFT_OUT = {
 
 A new use of one in a changed checkout is not seen; one that the user's own scheduler or connector names counts as state.
 """
-NEVER = {"arrival_time", "new_block_ids", "finished_req_ids", "reset_preempted_req_ids"}
+NEXT_STEP = {"finished_req_ids", "reset_preempted_req_ids"}
+"""Fields of the scheduler that the next step tells a connector."""
+NEVER = {"arrival_time", "new_block_ids", *NEXT_STEP}
 """Names that make no left-out field count as state: the time of day, what also has another meaning, and what `digest` adds."""
 
 ROLES = ("scheduler", "manager", "coordinator", "group", "pool", "queue", "cached")
 """The objects that are there from the beginning to the end, whose fields are looked at."""
 
 
-_PLAIN = (int, float, str, bytes, bool, type(None), complex)
 _REQUEST_ID = re.compile(r"(\d+)#\d+")
-_PLAIN_VALUE: Mapping[type, Any] = {str: str.__str__, int: int.__int__, float: float.__float__, bytes: bytes.__bytes__}
-_STEPS = "vllm.v1.core.sched.output"
-_NEXT_STEP = ("finished_req_ids", "reset_preempted_req_ids")
+
+_CONTAINERS = (Mapping, Sequence, Set, types.FunctionType, random.Random)
+
+Told = tuple[str, Hashable]
+"""Where something stands that is not as in the beginning, and what is there."""
 
 Saving = tuple[Saved, tuple[Any, ...]]
 
@@ -129,17 +129,18 @@ class State:
         self.handed_out = {_type(engine.empty_step()), _type(request.output_token_ids)}
         self.memory = Memory([engine.scheduler, engine.in_flight, driver.worker], self.constant | self.handed_out)
         self.gone: dict[str, int] = {}
-        self.met_numbers = False
+        self.alive: set[str] = set()
         own = [engine.scheduler] if driver.settings.scheduler_cls else []
         own += [engine.scheduler.connector] if driver.settings.connector else []
-        named = {word for one in own for word in _words_of(_type(one))}
-        self.asked = named - NEVER
-        self.tells_connector = driver.settings.connector is not None or not named.isdisjoint(_NEXT_STEP)
+        read = attributes_read([_type(part) for one in own for part in (one, *self.fields(one).values())])
+        self.asked = read - NEVER
+        self.told = sorted(read & NEXT_STEP)
         coordinator, pool = engine.manager.coordinator, engine.pool
         group = coordinator.single_type_managers[0]
         cached = pool.cached_block_hash_to_block
         known = (engine.scheduler, engine.manager, coordinator, group, pool, pool.free_block_queue, cached)
         self._known = {id(one) for one in known}
+        self._looked_at: set[int] = set()
         self._watched = [Watched(self, role, one) for role, one in zip(ROLES, known, strict=True)]
         if driver.settings.connector is not None:
             self._watched.append(Watched(self, "connector", engine.scheduler.connector))
@@ -177,39 +178,29 @@ class State:
         if engine.error is not None:
             return ()
         self.gone.clear()
-        self.met_numbers = False
+        steps = (i for step in engine.in_flight for i in step.num_scheduled_tokens)
+        self.alive = {*engine.scheduler.requests, *steps, *driver.worker.loads}
         requests, blocks = members(driver, names)
         scheduler = engine.scheduler
         ahead = getattr(scheduler, "sched_step_seq", 0) - getattr(scheduler, "processed_step_seq", 0)
         unknown = [found for watched in self._watched for found in watched.changed(requests, blocks)]
         unknown += self._of_blocks(requests, blocks)
         told = [self._of_request(request, requests, blocks) for request in scheduler.requests.values()]
-        if self.met_numbers:
-            # They may name members: then nothing is taken for the same under other names.
-            unknown.append(("names", tuple(requests), tuple(blocks)))
-        unknown += self._of_next_step(requests) if self.tells_connector else []
-        return (ahead, tuple(sorted(told, key=repr)), *worker_part(driver, requests, blocks), tuple(unknown))
+        tells = [(name, getattr(scheduler, name, None)) for name in self.told]
+        unknown += [(f"scheduler.{name}", self.frozen(ids, requests, ())) for name, ids in tells if ids]
+        digest = ahead, tuple(sorted(told, key=repr)), *worker_part(driver, requests, blocks), tuple(unknown)
+        return few_of_the_gone(digest) if self.gone else digest
 
-    def _of_next_step(self, requests: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Whose end, and whose preemption by a reset, the next step tells: of those gone that nothing else names, how many."""
-        found: list[tuple[Any, ...]] = []
-        for name in _NEXT_STEP:
-            ids: set[str] = getattr(self.driver.engine.scheduler, name, None) or set()
-            named = [i for i in ids if i in self.gone or i in self.driver.current.values()]
-            told = sorted([self.request_name(i, requests) or () for i in named])
-            found.append(("scheduler", name, (tuple(told), min(len(ids) - len(named), 2))))
-        return found
-
-    def _of_blocks(self, requests: Sequence[int], blocks: Sequence[int]) -> list[tuple[Any, ...]]:
+    def _of_blocks(self, requests: Sequence[int], blocks: Sequence[int]) -> list[Told]:
         """Fields of blocks that are not known."""
         if not self._block.before and not self._block.others:
             return []
-        found: list[tuple[Any, ...]] = []
+        found: list[Told] = []
         every: list[Any] = self.driver.engine.pool.blocks
         for block in every[1:]:
             changed = self._block.changed(requests, blocks, block)
             if changed:
-                found.append(("block", blocks[int(block.block_id)], tuple(changed)))
+                found.append((f"block[{blocks[int(block.block_id)]}]", tuple(changed)))
         return sorted(found, key=repr)
 
     def _of_request(self, request: Any, requests: Sequence[int], blocks: Sequence[int]) -> tuple[Any, ...]:
@@ -222,8 +213,8 @@ class State:
             return name, last, ()
         unknown = self._request.changed(requests, blocks, request)
         if driver.settings.connector is not None:
-            unknown.append(("request", "num_preemptions", request.num_preemptions > 0))
-            unknown.append(("request", "kv_transfer_params", self._params(request, requests, blocks)))
+            unknown.append(("request.num_preemptions", request.num_preemptions > 0))
+            unknown.append(("request.kv_transfer_params", self._params(request, requests, blocks)))
         return (
             name,
             last,
@@ -239,22 +230,26 @@ class State:
         params: dict[str, Any] | None = request.kv_transfer_params
         if params is None:
             return None
-        own = {name: value for name, value in params.items() if LOAD_PARAMS.get(name, self) != value}
-        return self.frozen(own, requests, blocks), tuple(sorted(LOAD_PARAMS.keys() - params.keys()))
+        first = load_params(request.request_id)
+        own = {name: value for name, value in params.items() if first.get(name, self) != value}
+        return self.frozen(own, requests, blocks), tuple(sorted(first.keys() - params.keys()))
 
-    def frozen(self, value: Any, requests: Sequence[int], blocks: Sequence[int]) -> Hashable:
-        """A value as nested tuples, requests and blocks by their names."""
-        return Frozen(self, requests, blocks).of(value)
+    def frozen(self, value: Any, requests: Sequence[int], blocks: Sequence[int], *, named: bool = True) -> Hashable:
+        """A value as nested tuples, requests and blocks by their names, and numbers, too, if they are `named`."""
+        return Frozen(self, requests, blocks, named=named).of(value)
 
     def request_name(self, request_id: str, requests: Sequence[int]) -> tuple[str, int] | None:
-        """The name of a request, or its number among those met that are gone; None for what is no request's id."""
+        """The name of a request, or its number among those met that are gone; None for what is no request's id.
+
+        Gone is who has ended, and is named by no step or load in flight.
+        """
         found = _REQUEST_ID.fullmatch(request_id)
         if found is None:
             return None
         r = int(found[1])
-        if self.driver.current.get(r) == request_id:
+        if request_id in self.alive and self.driver.current.get(r) == request_id:
             return "request", requests[r]
-        return "gone", self.gone.setdefault(request_id, len(self.gone))
+        return GONE, self.gone.setdefault(request_id, len(self.gone))
 
     def fields(self, one: Any) -> Mapping[str, Any]:
         """An object's attributes by name: those in its dictionary, and its slots."""
@@ -267,6 +262,16 @@ class State:
         """Whether an object's fields are looked at: not those of constant types, nor of objects that are looked at anyway."""
         return id(one) not in self._known and (_type(one) in self.handed_out or self.memory.has_fields(one))
 
+    def stays(self, role: str, one: Any) -> bool:
+        """Whether an object is looked at field by field: one that hangs on the scheduler or connector, not on a request."""
+        if role in ("request", "block") or id(one) in self._looked_at or not self.is_followed(one):
+            return False
+        made = _type(one)
+        if made.__module__.partition(".")[0] in {"builtins", *sys.stdlib_module_names} or issubclass(made, _CONTAINERS):
+            return False
+        self._looked_at.add(id(one))
+        return True
+
     def is_opaque(self, one: Any) -> bool:
         """Whether nothing of an object can be looked at, though it is none of a constant type."""
         return not self.memory.has_fields(one) and _type(one) not in self.constant | self.handed_out
@@ -275,102 +280,6 @@ class State:
         """The name of one of the pool's own blocks."""
         pool, block_id = self.driver.engine.pool.blocks, int(one.block_id)
         return blocks[block_id] if 0 <= block_id < len(blocks) and pool[block_id] is one else None
-
-
-class Frozen:
-    """Makes nested tuples of values, which have all that can differ; an object that is met again is said by its number."""
-
-    def __init__(self, state: State, requests: Sequence[int], blocks: Sequence[int]) -> None:
-        self.state, self.requests, self.blocks = state, requests, blocks
-        self.met: dict[int, tuple[int, Any]] = {}
-
-    def of(self, value: Any) -> Hashable:
-        """A value's tuple."""
-        made = _type(value)
-        if made is str:
-            return self.state.request_name(value, self.requests) or value
-        if made in _PLAIN:
-            self.state.met_numbers |= made in (int, float, bytes)
-            return value
-        if isinstance(value, Enum):
-            return made.__name__, value.name or str(value)
-        for plain in (str, int, float, bytes):
-            if isinstance(value, plain):
-                return made.__name__, self.of(_PLAIN_VALUE[plain](value))
-        if made not in (tuple, frozenset):
-            if id(value) in self.met:
-                return "met", self.met[id(value)][0]
-            self.met[id(value)] = len(self.met), value
-        if isinstance(value, self.state.request_type):
-            return self.of(value.request_id)
-        name = self.state.block_name(value, self.blocks) if isinstance(value, self.state.block_type) else None
-        return self._compound(value) if name is None else ("block", name)
-
-    def _compound(self, value: Any) -> Hashable:
-        made = _type(value)
-        fields = sorted(self.state.fields(value).items()) if self.state.is_followed(value) else []
-        if made.__module__ == _STEPS:  # tokens are said by the request's name
-            fields = [(name, one) for name, one in fields if not name.endswith("token_ids")]
-        return (made.__name__, *[(name, self.of(one)) for name, one in fields], *self._content(value))
-
-    def _content(self, value: Any) -> Iterator[Hashable]:
-        """What is in an object besides its fields."""
-        if isinstance(value, Mapping):
-            items = cast("Mapping[Any, Any]", value).items()
-            yield from [(self.of(key), self.of(one)) for key, one in items]
-        elif isinstance(value, set | frozenset):
-            yield from self._members(cast("set[Any] | frozenset[Any]", value))
-        elif isinstance(value, list | tuple | deque):
-            yield from [self.of(one) for one in cast("Sequence[Any]", value)]
-        elif isinstance(value, weakref.ref):
-            yield self.of(value())
-        elif isinstance(value, random.Random):
-            yield self.of(value.getstate())
-        elif isinstance(value, (*CODE, *VIEWS, types.CellType)):
-            yield from _place(value)
-            yield from [self.of(one) for one in inside(value)]
-        else:
-            yield from self._data(value)
-
-    def _members(self, value: set[Any] | frozenset[Any]) -> list[Hashable]:
-        """A set's members, strings in the same order in every process."""
-        ordered = sorted(value, key=lambda one: (len(one), one) if isinstance(one, str) else (0, ""))
-        return sorted([self.of(one) for one in ordered], key=repr)
-
-    def _data(self, value: Any) -> Iterator[Hashable]:
-        """The content of arrays, tensors and what is known by its value only."""
-        made = _type(value)
-        if isinstance(value, bytearray):
-            yield bytes(value)
-        elif isinstance(value, array):
-            yield from (value.typecode, value.tobytes())
-        elif hasattr(value, "dtype") and hasattr(value, "tolist"):
-            yield from (str(value.dtype), tuple(value.shape), self.of(value.tolist()))
-        elif isinstance(value, type | types.ModuleType):
-            yield getattr(value, "__module__", ""), value.__name__
-        elif made.__hash__ not in (None, object.__hash__) and self.state.is_opaque(value):
-            yield repr(value)
-
-
-def _place(code: Any) -> tuple[Hashable, ...]:
-    """Where a function was written."""
-    if isinstance(code, types.BuiltinFunctionType):
-        return str(code.__module__), code.__qualname__
-    function = code.__func__ if isinstance(code, types.MethodType) else code
-    if not isinstance(function, types.FunctionType):
-        return ()
-    where = function.__code__
-    return function.__module__, function.__qualname__, where.co_firstlineno, where.co_linetable
-
-
-def _words_of(made: type) -> set[str]:
-    """The words in the files of a class and of its bases that are not the release's."""
-    words: set[str] = set()
-    for module in {base.__module__ for base in made.__mro__}:
-        if module.partition(".")[0] not in {"vllm", *sys.stdlib_module_names}:
-            with suppress(OSError, TypeError, KeyError):
-                words |= {*re.findall(r"\w+", inspect.getsource(sys.modules[module]))}
-    return words
 
 
 def _type(one: Any) -> type:
@@ -394,52 +303,58 @@ def _is_flat(value: Any) -> bool:
     if made is tuple:
         return all(_is_flat(one) for one in value)
     if made in (list, set, frozenset):
-        return all(isinstance(one, _PLAIN) for one in value)
+        return all(isinstance(one, PLAIN) for one in value)
     if made is dict:
-        return len(value) < 2 and all(isinstance(one, _PLAIN) for item in value.items() for one in item)
-    return made in _PLAIN or isinstance(value, Enum)
+        return len(value) < 2 and all(isinstance(one, PLAIN) for item in value.items() for one in item)
+    return made in PLAIN or isinstance(value, Enum)
 
 
 class Watched:
     """The fields of an object that this module does not know, with their values in the beginning.
 
-    Values in which nothing but plain ones can be are compared as they are, all others as nested tuples.
+    Values in which nothing but plain ones can be are compared as they are, objects that stay field by field, all others as
+    nested tuples.
     """
 
     def __init__(self, state: State, role: str, one: Any) -> None:
         self.state, self.role, self.one = state, role, one
         left_out = {name.partition(".")[2] for name in LEFT_OUT if name.startswith(f"{role}.")}
-        self.known = {*SHOWN[role].split()} | left_out - state.asked
+        self.known = {*SHOWN.get(role, "").split()} | left_out - state.asked
         there = state.fields(one)
         self.size = len(there)
         fields = {name: value for name, value in there.items() if name not in self.known}
         self.before = {name: value for name, value in fields.items() if _type(value) in state.constant}
         self.before |= {name: copy(value) for name, value in fields.items() if _is_flat(value)}
         others = {name: value for name, value in fields.items() if name not in self.before}
-        self.others = {name: state.frozen(value, *members(state.driver, None)) for name, value in others.items()}
+        stay = {name: value for name, value in others.items() if state.stays(role, value)}
+        self.parts = {name: Watched(state, f"{role}.{name}", value) for name, value in stay.items()}
+        others = {name: value for name, value in others.items() if name not in self.parts}
+        self.others = {name: state.frozen(value, *members(state.driver, None), named=False) for name, value in others.items()}
         self._before = tuple(self.before.values())
         self._names = tuple(self.before)
 
     def _values(self, fields: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple([fields.get(name) for name in self._names])
 
-    def changed(self, requests: Sequence[int], blocks: Sequence[int], one: Any = None) -> list[tuple[Any, ...]]:
+    def changed(self, requests: Sequence[int], blocks: Sequence[int], one: Any = None) -> list[Told]:
         """The fields that are not as in the beginning, of this object or another one of its kind."""
         fields = self.state.fields(self.one if one is None else one)
-        if not self.others and len(fields) == self.size and not _differs(self._values(fields), self._before):
+        if not self.others and not self.parts and len(fields) == self.size and not _differs(self._values(fields), self._before):
             return []
         suspects = [name for name, value in self.before.items() if _differs(fields.get(name), value)]
-        found: list[tuple[Any, ...]] = [(self.role, n, self.state.frozen(fields.get(n), requests, blocks)) for n in suspects]
+        found: list[Told] = [(f"{self.role}.{n}", self.state.frozen(fields.get(n), requests, blocks)) for n in suspects]
         for name, before in self.others.items():
-            numbers = self.state.met_numbers
-            now = self.state.frozen(fields.get(name), requests, blocks)
+            now = self.state.frozen(fields.get(name), requests, blocks, named=False)
             if now != before:
-                found.append((self.role, name, now))
-            else:
-                self.state.met_numbers = numbers
+                named = self.state.frozen(fields.get(name), requests, blocks)
+                found += changes(f"{self.role}.{name}", named, now, before)
+        for name, part in self.parts.items():
+            value = fields.get(name)
+            another = [(part.role, self.state.frozen(value, requests, blocks))] if value is not part.one else []
+            found += another or part.changed(requests, blocks)
         if len(fields) != self.size:
-            new = sorted(fields.keys() - self.before.keys() - self.others.keys() - self.known)
-            found += [(self.role, name, self.state.frozen(fields[name], requests, blocks)) for name in new]
+            new = sorted(fields.keys() - self.before.keys() - self.others.keys() - self.parts.keys() - self.known)
+            found += [(f"{self.role}.{name}", self.state.frozen(fields[name], requests, blocks)) for name in new]
         return found
 
 

@@ -13,22 +13,13 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from . import own_classes
+from . import clock, own_classes
 from .errors import ReleaseError
 
 STAND_IN = "RemotePrefillConnector"
 """The name under which the connector of `remote_connector` is registered."""
-LOAD_PARAMS: dict[str, Any] = {
-    "do_remote_prefill": True,
-    "do_remote_decode": False,
-    "remote_engine_id": "prefill",
-    "remote_request_id": "remote",
-    "remote_block_ids": ([1],),
-    "remote_host": "localhost",
-    "remote_port": 1,
-    "tp_size": 1,
-}
-"""What a request says in `kv_transfer_params` if its prompt can be loaded from a remote side, as with NIXL."""
+LARGE = 1 << 15
+"""A number that is no member's."""
 LONGEST = 1 << 20
 """Tokens that the model's context has room for: more than any request asks for."""
 
@@ -61,6 +52,31 @@ class Settings:
     connector: str | None = None
     connector_config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def own_modules(self) -> frozenset[str]:
+        """The modules of the user's classes."""
+        names = [name for name in (self.scheduler_cls, self.connector) if name is not None]
+        return frozenset(name.replace(":", ".").rpartition(".")[0] for name in names)
+
+
+def load_params(request_id: str) -> dict[str, Any]:
+    """What a request says in `kv_transfer_params` if its prompt can be loaded from a remote side, as with NIXL.
+
+    The remote side knows it by the same id.
+    """
+    return {
+        "do_remote_prefill": True,
+        "do_remote_decode": False,
+        "remote_engine_id": "prefill",
+        "remote_request_id": request_id,
+        "remote_block_ids": ([LARGE],),
+        "remote_host": "localhost",
+        "remote_port": LARGE,
+        "tp_size": LARGE,
+        "pp_size": LARGE,
+        "dcp_size": LARGE,
+    }
+
 
 def build_scheduler(settings: Settings) -> Any:
     """A scheduler in its initial state."""
@@ -78,13 +94,17 @@ def _built(settings: Settings) -> Any:
         kv_cache_tensors=[],
         kv_cache_groups=[interface.KVCacheGroupSpec(["attention"], layers)],
     )
-    return _scheduler_class(settings)(
+    scheduler_class = _scheduler_class(settings)
+    clock.stand_still(settings.own_modules)
+    scheduler = scheduler_class(
         vllm_config=config,
         kv_cache_config=cache,
         structured_output_manager=_NoStructuredOutput(),
         block_size=settings.block_size,
         log_stats=False,
     )
+    clock.stand_still(settings.own_modules)  # it imports more when it is made
+    return scheduler
 
 
 def _scheduler_class(settings: Settings) -> Any:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from .build import LOAD_PARAMS, Settings, build_scheduler
+from .build import Settings, build_scheduler, load_params
 
 KINDS: tuple[tuple[str, str, type[Exception], str], ...] = (
     ("ALLOCATION", "v1/core/block_pool.py:get_new_blocks", ValueError, "Cannot get "),
@@ -132,11 +131,22 @@ class ReleaseEngine:
             block_hasher=self._hasher,
         )
 
+    def loads_whole_prompts(self) -> bool:
+        """Whether the connector loads all tokens of a prompt, whatever `remote_tokens` says. It is asked as at an admission."""
+        prompt = [1] * (self.settings.remote_tokens + 2)
+        request = self.new_request("0#0", prompt)
+        request.kv_transfer_params = load_params("0#0")
+        try:
+            found = self._do(self.scheduler.connector.get_num_new_matched_tokens, request, 0)
+        except Stopped:  # it will be said where it is driven
+            return False
+        return isinstance(found, tuple) and found[:1] == (len(prompt),)
+
     def submit(self, request_id: str, prompt: Sequence[int], *, remote: bool) -> None:
         """A client's request."""
         request = self.new_request(request_id, prompt)
         if remote:
-            request.kv_transfer_params = deepcopy(LOAD_PARAMS)
+            request.kv_transfer_params = load_params(request_id)
         self._do(self.scheduler.add_request, request)
 
     def schedule(self) -> Scheduled:

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
-from fencepost.checker.cli import audit_session
+from fencepost.checker.cli import audit_session, classifying
 from fencepost.checker.cli.audit_rows import SMALL, AuditRow, config_row, fault_rows, small_rows
 from fencepost.checker.cli.audit_session import Asked, AuditSession
 from fencepost.checker.cli.check import limits_of
@@ -26,6 +26,7 @@ from fencepost.checker.conform.audit import CLASSIFY, LOCKSTEP, PROPERTIES, Audi
 from fencepost.checker.conform.audit_schema import AuditDocument, Request, document
 from fencepost.checker.conform.classify import Classification
 from fencepost.checker.conform.classify_report import Told
+from fencepost.checker.conform.errors import DriverUnstable
 from fencepost.checker.conform.expand import Known, Node
 from fencepost.checker.conform.experiments import Experiment, Row
 from fencepost.checker.conform.parallel import LEAST, Expansion
@@ -198,6 +199,49 @@ def test_of_a_class_of_the_users_own_only_its_errors_are_blamed_on_it(
     else:
         assert code == 4
         assert "internal error: " in capsys.readouterr().err
+
+
+def test_a_class_that_is_not_deterministic_is_named(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = session(Asked(target="reference", config=config))
+    made.asked = Asked(scheduler_cls="somebodys_plugin:Scheduler", config=config)
+
+    def fail(*_: object, **__: object) -> None:
+        raise DriverUnstable("a restored state shows something else")
+
+    monkeypatch.setattr(made, "_compare", fail)
+    monkeypatch.setattr(made, "_check", known)
+    monkeypatch.setattr(made.classifying, "run", known)
+    assert made.run(json=False, quiet=True) == 3
+    said = (
+        "--scheduler-cls somebodys_plugin:Scheduler: a restored state shows something else: the implementation is not determin"
+    )
+    assert made.audit.errors[LOCKSTEP].startswith(said)
+    assert capsys.readouterr().err == ""
+
+
+def test_rows_load_as_many_tokens_as_the_connector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connector that loads whole prompts is held against the spec where the spec does so, too."""
+    made = session(Asked(target="reference"))
+    loading = [row for row in made.classifying.rows if row.bounds.get("remote-tokens")]
+    assert any(row.bounds["remote-tokens"] != row.bounds["prompt-tokens"] for row in loading)
+    made.classifying.whole_prompts = True
+    rows = {row.name: row.bounds for row in made.classifying.rows}
+    assert all(rows[row.name]["remote-tokens"] == rows[row.name]["prompt-tokens"] for row in loading)
+    others = [row for row in classifying.rows() if row not in loading]
+    assert [rows[row.name] for row in others] == [row.bounds for row in others if not row.bounds.get("remote-tokens")]
+
+
+def test_of_a_config_the_derived_bounds_are_told(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = AuditSession.of(Asked(target="reference", config=config), FEW, quiet=False, verbose=False)
+    monkeypatch.setattr(made.classifying, "run", known)
+    monkeypatch.setattr(audit_report, "classification", known)
+    made.run(json=False, quiet=False)
+    bounds = config_row(config, "reference")[0].bounds
+    assert f"bounds derived from {config}: {classifying.listed(bounds)}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("plain", "error"), [(True, UsageError), (False, ZeroDivisionError)])

@@ -57,6 +57,24 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
     assert conform(model, SpecDriver(model.bound), Limits(max_depth=whole.depth)).figures.depth == whole.depth
 
 
+class Endless(SpecDriver):
+    """Counts, unseen, how often the desk was shut."""
+
+    def take(self, action: str, arguments: tuple[Any, ...]) -> None:
+        super().take(action, arguments)
+        self.hidden += action == "shut" and arguments == (False,)
+
+
+def test_what_keeps_a_comparison_from_ending_is_shown() -> None:
+    """A cut shows the first and the last of the spec state that has most states; nothing else may have differed before."""
+    model = desk()
+    found = conform(model, Endless(model.bound), Limits(max_states=600))
+    assert (found.verdict, found.cut) == (Verdict.UNDETERMINED, "more than 600 states (--max-states)")
+    assert found.hidden is not None
+    assert found.hidden.most > 5
+    assert [(d.path, d.spec, d.implementation) for d in found.hidden.differences] == [("hidden", 0, found.hidden.most - 1)]
+
+
 def test_a_difference_outranks_a_limit() -> None:
     model = desk()
     length = least_events(model.bound, at(order="newest")(model.bound))

@@ -44,8 +44,8 @@ for state in walk(40, 60):
     digest = driver.digest(None)
     if digest:
         steps += 1
-        found |= {(role, name) for role, name, _ in digest[-1]}
-        found |= {(role, name) for request in digest[1] for role, name, _ in (request[-1] if len(request) > 2 else ())}
+        found |= {name for name, _ in digest[-1]}
+        found |= {name for request in digest[1] for name, _ in (request[-1] if len(request) > 2 else ())}
 print(json.dumps([steps, sorted(found)]))
 """
     steps, found = snippet(WALK + code, version, BOUNDS)
@@ -142,12 +142,11 @@ print(json.dumps([driver.title, first, driver.digest(None)[-1]]))
 """
     title, first, again = forked(tmp_path, "Counting", code)
     assert "with scheduler a_fork:Counting" in title
-    found = {name: value for _, name, value in first[:-1]}
-    assert found["turns"] == 1
-    assert found["seen"] == ["set", ["request", 1]]
-    assert found["nested"] == ["dict", ["a", ["list", 1]]]
-    assert found["plan"] == ["Plan", ["steps", ["list", 2]]]
-    assert first[-1][0] == "names"
+    found = dict(first)
+    assert found["scheduler.turns"] == [1, 1, 0]  # with the names of request 1 and of block 1
+    assert found["scheduler.seen"] == ["set", ["request", 1]]
+    assert found["scheduler.nested[0][0]"] == ["list", [1, 1, 0]]
+    assert found["scheduler.plan.steps"] == ["list", [2, 1]]
     assert again == []
 
 
@@ -241,6 +240,9 @@ print(json.dumps([
 
 
 OWN = """import numpy
+import time
+import time as clock
+from time import perf_counter
 from types import SimpleNamespace
 from fencepost.impl.vllm.remote_connector import RemotePrefillConnector
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -254,6 +256,12 @@ class Told(RemotePrefillConnector):
     def build_connector_meta(self, scheduler_output):
         assert not scheduler_output.finished_req_ids
         return super().build_connector_meta(scheduler_output)
+
+
+class Timed(AsyncScheduler):
+    def schedule(self, *args, **kwargs):
+        self.at = time.time(), perf_counter(), clock.monotonic_ns()
+        return super().schedule(*args, **kwargs)
 
 
 class Asking(AsyncScheduler):
@@ -286,8 +294,8 @@ told.take("submit", (0, 1, 0, False))
 print(json.dumps(found))
 """
     found = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
-    ended = [{name: value for role, name, value in one if role == "scheduler"}["finished_req_ids"] for one in found]
-    assert ended == [[[], 0], [[["request", 0]], 0], [[["request", 0]], 1], [[["request", 0]], 2]]
+    ended = [dict(one).get("scheduler.finished_req_ids") for one in found]
+    assert ended == [None, ["set", ["gone", 0]], ["set", ["gone", 0], ["gone", 1]], ["set", ["gone", 0], ["gone", 1]]]
 
 
 def test_a_left_out_field_counts_where_a_fork_names_it(tmp_path: Path) -> None:
@@ -310,8 +318,54 @@ print(json.dumps([asked, digest, asking.digest(None) == before]))
 """
     asked, digest, restored = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
     assert asked == ["num_preemptions"]
-    assert ["request", "num_preemptions", 1] in digest[1][0][-1]
-    found = {name: value for role, name, value in digest[-1][:-1] if role == "scheduler"}
-    assert found["own"] == ["SimpleNamespace", ["steps", 1]]
-    assert ["num_scheduled_tokens", ["dict", [["request", 0], 1]]] in found["last"]
+    assert ["request.num_preemptions", [1, 0]] in digest[1][0][-1]
+    found = dict(digest[-1])
+    assert found["scheduler.own.steps"] == [1, 0]  # with the name of block 1
+    assert [".num_scheduled_tokens", ["dict", [["request", 0], [1, 0]]]] in found["scheduler.last"]
     assert restored
+
+
+def test_the_clock_stands_still(tmp_path: Path) -> None:
+    """No state depends on how fast it was reached; nobody but the release and the user's classes sees another clock."""
+    (tmp_path / "own.py").write_text(OWN)
+    code = """
+sys.path.insert(0, sys.argv[4])
+import time
+from fencepost.impl.drivers.vllm import VllmDriver
+timed = VllmDriver(bound.values, driver.release, scheduler_cls="own:Timed")
+found = []
+for _ in range(2):
+    timed.reset()
+    timed.take("schedule", ())
+    found.append(timed.digest(None)[-1])
+    time.sleep(0.01)
+print(json.dumps([found[0] == found[1], found[0], time.time()]))
+"""
+    same, found, now = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    assert same
+    assert found == [["scheduler.at", ["tuple", 1e6, 1e6, 10**15]]]
+    assert now > 1e9
+
+
+LOADS = "kv-role=kv_consumer,requests=2,blocks=2,prompt-tokens=1,max-tokens=2,remote-tokens=1"
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_the_scheduler_side_of_nixl_ends(version: str) -> None:
+    """Every transition agrees with it, and what it keeps of requests that are gone does not grow for ever."""
+    code = """
+from fencepost.checker.conform.product import conform
+from fencepost.checker.model import Limits
+from fencepost.impl.drivers.vllm import VllmDriver
+nixl = VllmDriver(bound.values, driver.release, connector="vllm.distributed.kv_transfer.kv_connector.v1.nixl:NixlConnector")
+found = conform(model, nixl, Limits(max_states=20_000))
+plain = conform(model, driver, Limits(max_states=20_000))
+whole = [one.engine.loads_whole_prompts() for one in (nixl, driver)]
+print(json.dumps([found.verdict.value, found.figures.spec_states, plain.figures.spec_states,
+                  found.hidden is not None and [one.implementation for one in found.hidden.differences], whole]))
+"""
+    verdict, states, plain, hidden, whole = snippet(code, version, LOADS)
+    assert verdict == "HOLDS"
+    assert states == plain
+    assert "connector" in str(hidden)
+    assert whole == [True, False]
