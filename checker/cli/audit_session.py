@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..conform.errors import DriverUnstable, frames
+from ..report.words import count
 from . import kvdata
 from .audit_rows import AuditRow, config_row, fault_rows, mechanisms, small_rows
 from .classifying import Classifying, Mechanisms, expected, has_fence, listed, release_of, repeated, switches
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ..model import Limits, Model
 
 
+LISTED = 8
+"""Files of an edited installation that are named."""
 Work = Callable[["Console | None", "_Clock"], None]
 
 
@@ -416,6 +419,13 @@ def _is_of(error: BaseException, modules: set[str]) -> bool:
 
 
 def _origin(target: Implementation) -> list[str]:
-    """Which vLLM it is and where it came from."""
+    """Which vLLM it is, where it came from, and which of its files are not as they were published."""
+    from ...impl.vllm.record import edits
+
     release = release_of(target)
-    return [] if release is None else [str(release)]
+    if release is None:
+        return []
+    edited = edits(release.path)
+    more = [f"and {count(len(edited) - LISTED, 'more file')}"] if len(edited) > LISTED else []
+    published = [f"not as in its RECORD: {', '.join([*edited[:LISTED], *more])}"] if edited else []
+    return [str(release), *published]

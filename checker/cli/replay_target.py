@@ -135,9 +135,18 @@ class OnTarget:
         if not violates(bound, found):
             return False, f"it does all of it, which does not show {trace.property} here"
         if why is not None and why.sets:
+            if not self._applies(trace.property):
+                return False, f"it does all of it; with {in_words(why)} {trace.property} does not apply, and is not promised"
             return False, f"it does all of it, which with {in_words(why)} does not violate {trace.property}"
         who = named(bound, members)
         return True, f"it shows {trace.property}{f': {who}' if who else ''}"
+
+    def _applies(self, name: str) -> bool:
+        """Whether a property of the spec is one of the implementation's, with its mechanisms."""
+        from ...spec.lang import BoundSpec
+
+        bound = self.model.bound
+        return name not in BoundSpec(bound.spec, self.own.values, enumerable=bound.enumerable).not_applicable
 
 
 def _how_far(found: Replayed) -> str:

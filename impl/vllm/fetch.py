@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import ReleaseError
-from .find import check_version, releases_folder
+from .find import check_age, check_version, releases_folder
 from .record import damage, digest, measure, records
 from .release import Release
 
@@ -48,6 +48,7 @@ class Fetched:
 def fetch(version: str, wheel: Path | None = None, say: Callable[[str], None] = lambda text: None) -> Fetched:
     """Return a release, downloaded if it is not there whole, or unpacked from a wheel; ReleaseError if it cannot be had."""
     check_version(version)
+    check_age(version)
     root = releases_folder()
     folder = root / version
     release = Release(version, folder, "fetched")

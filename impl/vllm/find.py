@@ -39,6 +39,12 @@ def check_version(version: str) -> None:
         raise ReleaseError(f"{version!r} is no version of vLLM; one has three numbers: name it as {as_in}")
 
 
+def check_age(version: str) -> None:
+    """Raise a ReleaseError where a release is too old to be driven."""
+    if _order(version) < _order(FIRST):
+        raise ReleaseError(f"vLLM {version}: releases before {FIRST} cannot be driven; docs/vllm.md says which can")
+
+
 def fetched(version: str) -> Release:
     """Return a release that was fetched earlier, verified; ReleaseError says how to fetch it, or to fetch it again."""
     check_version(version)
@@ -47,10 +53,8 @@ def fetched(version: str) -> Release:
         if release.version == version:
             return _verified(release)
     listed = ", ".join(release.version for release in there) or "none"
-    absent = f"vLLM {version} is not in {releases_folder()} (there: {listed})"
-    if _order(version) < _order(FIRST):
-        raise ReleaseError(f"{absent}, and releases before {FIRST} cannot be driven; docs/vllm.md says which can")
-    raise ReleaseError(f"{absent}: fencepost vllm fetch {version}")
+    check_age(version)
+    raise ReleaseError(f"vLLM {version} is not in {releases_folder()} (there: {listed}): fencepost vllm fetch {version}")
 
 
 def _verified(release: Release) -> Release:

@@ -18,14 +18,26 @@ def damage(folder: Path) -> list[str]:
     notes = sorted(folder.glob("vllm-*.dist-info/RECORD"))
     if not notes:
         return ["not there" if not folder.exists() else "its RECORD is missing"]
-    found: list[str] = []
-    for name, expected in records(notes[0].read_text("utf-8")):
+    noted = dict(records(notes[0].read_text("utf-8")))
+    found = [f"{name} is new" for name in _there(folder) if name not in noted]
+    for name, expected in noted.items():
         path = folder / name
         if not path.is_file():
             found.append(f"{name} is missing")
         elif digest(path.read_bytes()) != expected:
             found.append(f"{name} has changed")
     return found
+
+
+def edits(folder: Path) -> list[str]:
+    """Return what was changed in a folder that has a RECORD, file by file; [] where it has none, or nothing was."""
+    return damage(folder) if any(folder.glob("vllm-*.dist-info/RECORD")) else []
+
+
+def _there(folder: Path) -> list[str]:
+    """The Python and JSON files of the package, named as a RECORD does."""
+    package = folder / "vllm"
+    return sorted(path.relative_to(folder).as_posix() for kind in ("py", "json") for path in package.rglob(f"*.{kind}"))
 
 
 def lost(folder: Path) -> list[str]:

@@ -62,6 +62,14 @@ def test_without_the_fault_the_switch_is_named(fault: str, capsys: pytest.Captur
         assert re.search(rf"event \d, [a-z_]+\(.*\), [a-z ]+; the spec does the same with {switch}={right}$", verdict), verdict
 
 
+def test_a_property_that_does_not_apply_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without any fence early reuse is by design; nobody is told that it is a bug, or that it is none."""
+    code, verdict = replay(capsys, trace_of("B03-finish"), "--target", "reference", "--target-profile", "vllm-0.23")
+    others = "abort-free=at-once and preemption-free=at-once"
+    assert code == 1
+    assert verdict.endswith(f"it does all of it; with {others} no-reuse-in-flight does not apply, and is not promised")
+
+
 def default_of(switch: str) -> str:
     """What a switch of kv is where nothing says otherwise."""
     from fencepost.checker.cli.target import load_shipped

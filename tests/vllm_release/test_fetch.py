@@ -14,7 +14,7 @@ from fencepost.impl.vllm import fetch as fetching
 from fencepost.impl.vllm.errors import ReleaseError
 from fencepost.impl.vllm.fetch import fetch
 from fencepost.impl.vllm.find import all_fetched, fetched
-from fencepost.impl.vllm.record import damage, measure
+from fencepost.impl.vllm.record import damage, edits, measure
 
 from .wheels import make_wheel, source_files
 
@@ -87,12 +87,13 @@ def test_a_wheel_that_an_interrupted_fetch_has_left_is_used(
     assert not (cache / "1.2.3" / "vllm" / "half.py").exists()
 
 
-@pytest.mark.parametrize("left", ["a changed file", "a missing file", "no RECORD"])
+@pytest.mark.parametrize("left", ["a changed file", "a missing file", "a new file", "no RECORD"])
 def test_a_damaged_release_is_fetched_again(left: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = fetch("1.2.3", make_wheel(tmp_path)).release.path
     {
         "a changed file": lambda: (folder / "vllm" / "sampling_params.py").write_text("x = 1\n"),
         "a missing file": (folder / "vllm" / "sampling_params.py").unlink,
+        "a new file": lambda: (folder / "vllm" / "v1" / "hook.py").write_text("x = 1\n"),
         "no RECORD": (folder / "vllm-1.2.3.dist-info" / "RECORD").unlink,
     }[left]()
     assert damage(folder) != []
@@ -101,6 +102,25 @@ def test_a_damaged_release_is_fetched_again(left: str, tmp_path: Path, cache: Pa
     fetch("1.2.3", say=said.append)
     assert damage(folder) == []
     assert "is damaged" in said[0]
+
+
+def test_a_release_that_is_too_old_is_not_downloaded(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = pip_that(tmp_path, monkeypatch, "exit 1")
+    with pytest.raises(ReleaseError, match=r"^vLLM 0\.22\.0: releases before 0\.23\.0 cannot be driven"):
+        fetch("0.22.0")
+    assert not calls.exists()
+
+
+def test_what_was_edited_is_listed(tmp_path: Path, cache: Path) -> None:
+    folder = fetch("1.2.3", make_wheel(tmp_path)).release.path
+    assert edits(folder) == []
+    (folder / "vllm" / "v1" / "hook.py").write_text("x = 1\n")
+    (folder / "vllm" / "sampling_params.py").write_text("x = 1\n")
+    (folder / "vllm" / "data" / "table.json").unlink()
+    said = ["vllm/v1/hook.py is new", "vllm/data/table.json is missing", "vllm/sampling_params.py has changed"]
+    assert sorted(edits(folder)) == sorted(said)
+    (folder / "vllm-1.2.3.dist-info" / "RECORD").unlink()
+    assert edits(folder) == []  # a checkout says nothing of what it was made from
 
 
 def test_a_wrong_hash_is_no_release(tmp_path: Path, cache: Path) -> None:
