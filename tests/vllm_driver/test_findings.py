@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .running import fencepost, snippet
+from .running import fencepost, profile_of, snippet
 
 pytestmark = pytest.mark.vllm
+ROOT = Path(__file__).parents[2]
 BIDIRECTIONAL = """
 import json, logging, sys
 from fencepost.impl.vllm import find, loading
@@ -154,3 +157,23 @@ print(json.dumps(sizes))
 """
     sizes = snippet(code, version, "blocks=4")
     assert sizes == ([2, 4, 6, 8, 10] if leaks else [0, 0, 0, 0, 0])
+
+
+ROW = re.compile(r"^\| ((?:0\.\d\d\.0(?:, )?)+) \| `([a-z-]+)` \| (\d+) \| .* \| `(--property [^`]+)` \|$", re.MULTILINE)
+TABLE = [
+    (version, name, int(events), options)
+    for versions, name, events, options in ROW.findall((ROOT / "docs" / "findings.md").read_text("utf-8"))
+    for version in versions.split(", ")
+]
+
+
+def test_the_table_of_older_releases_is_read() -> None:
+    assert len(TABLE) == 10
+    assert all(f"--property {name} " in options for _, name, _, options in TABLE)
+
+
+@pytest.mark.parametrize(("version", "name", "events", "options"), TABLE)
+def test_what_older_releases_violate(version: str, name: str, events: int, options: str) -> None:
+    code, found = fencepost("check", "kv", "--target", f"vllm=={version}", "--profile", profile_of(version), *options.split())
+    (one,) = [prop for prop in found["properties"] if prop["name"] == name]
+    assert (code, one["status"], one["depth"]) == (1, "violated", events)
