@@ -127,9 +127,7 @@ class AuditSession:
             subject.append(
                 f"{asked.scheduler_cls} is {kind}: all rows have async-scheduling={classifying.fixed['async-scheduling']}"
             )
-        if asked.connector is not None and driver.engine.loads_whole_prompts():
-            classifying.whole_prompts = True
-            subject.append(f"{asked.connector} loads whole prompts: where anything is loaded, remote-tokens is prompt-tokens")
+        subject += _loads(asked, driver, classifying)
         return cls(asked, target, classifying, limits, quiet, verbose, Audit(tuple(subject)))
 
     def run(self, *, json: bool, quiet: bool) -> int:
@@ -402,6 +400,25 @@ def _first(asked: Asked, classifying: Classifying) -> Driver:
             replace(asked, scheduler_cls=None, connector=None).implementation().make(values)
         made = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise UsageError(f"{', '.join(asked.classes)}: cannot be made as vLLM makes its own: {made}") from error
+
+
+def _loads(asked: Asked, driver: Any, classifying: Classifying) -> list[str]:
+    """How much a connector of the user's own would load, where that is not what rows say; rows are fitted where they can be."""
+    if asked.connector is None:
+        return []
+    tokens = driver.settings.remote_tokens + 2
+    with redirect_stdout(sys.stderr):
+        would = driver.engine.would_load(tokens)
+    if would == tokens:
+        classifying.whole_prompts = True
+        return [f"{asked.connector} loads whole prompts: where anything is loaded, remote-tokens is prompt-tokens"]
+    if would == driver.settings.remote_tokens:
+        return []
+    said = "does not say what it would load" if would is None else f"would load {would}"
+    return [
+        f"of a prompt of {tokens} tokens, asked at its admission, {asked.connector} {said}: the spec has prompts loaded whole, "
+        "or their first remote-tokens, so rows that load will differ"
+    ]
 
 
 def _is_asynchronous(driver: Any) -> bool:

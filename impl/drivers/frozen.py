@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from .vllm_state import State
 
 PLAIN = (int, float, str, bytes, bool, type(None), complex)
-GONE = "gone"
-"""In the place of the word `request`: a request that has ended, by its number among those met."""
+REQUEST, BLOCK, GONE = "(request)", "(block)", "(gone)"
+"""Before the name of a request or block, and before the number of a request that has ended among those met.
+
+In brackets, because nothing else begins so: a dict of a user's can well have the key "request".
+"""
+ABSENT = "(absent)"
+"""In the place of a field that is not there."""
 ENOUGH = 2
 """So many entries that are alike, and speak only of requests that have ended, are as good as any more."""
 
@@ -45,20 +50,22 @@ class Frozen:
         if made is str:
             return self.state.request_name(value, self.requests) or value
         if made in PLAIN:
-            return self._number(value) if made is int else value
+            return self._number(value) if made is int else value if value == value else (made.__name__, repr(value))
         if isinstance(value, Enum):
             return made.__name__, value.name or str(value)
         for plain in (str, int, float, bytes):
             if isinstance(value, plain):
                 return made.__name__, self.of(_PLAIN_VALUE[plain](value))
+        if isinstance(value, self.state.request_type):
+            return self.of(value.request_id)
+        name = self.state.block_name(value, self.blocks) if isinstance(value, self.state.block_type) else None
+        if name is not None:
+            return BLOCK, name
         if made not in (tuple, frozenset):
             if id(value) in self.met:
                 return "met", self.met[id(value)][0]
             self.met[id(value)] = place, value
-        if isinstance(value, self.state.request_type):
-            return self.of(value.request_id)
-        name = self.state.block_name(value, self.blocks) if isinstance(value, self.state.block_type) else None
-        return self._compound(value, place) if name is None else ("block", name)
+        return self._compound(value, place)
 
     def _number(self, value: int) -> Hashable:
         names = [one[value] for one in (self.requests, self.blocks) if self.named and 0 <= value < len(one)]
@@ -78,41 +85,49 @@ class Frozen:
             items = cast("Mapping[Any, Any]", value).items()
             yield from [(self.of(key, (*place, i, 0)), self.of(one, (*place, i, 1))) for i, (key, one) in enumerate(items)]
         elif isinstance(value, set | frozenset):
-            ordered = sorted(cast("set[Any] | frozenset[Any]", value), key=_by_text)
+            ordered = sorted(cast("set[Any] | frozenset[Any]", value), key=self._by_content)
             yield from sorted(self._each(ordered, place), key=repr)
         elif isinstance(value, list | tuple | deque):
             yield from self._each(cast("Sequence[Any]", value), place)
         elif isinstance(value, weakref.ref):
             yield self.of(value(), (*place, 0))
         elif isinstance(value, random.Random):
-            yield self.of(value.getstate())
+            yield self.of(value.getstate(), (*place, 0))
         elif isinstance(value, (*CODE, *VIEWS, types.CellType)):
             yield from _written(value)
             yield from self._each(inside(value), place)
         else:
-            yield from self._data(value)
+            yield from self._data(value, place)
+
+    def _by_content(self, one: Any) -> tuple[int, str]:
+        """A key that puts the members of a set into the same order in every process; ids of requests by their age."""
+        if isinstance(one, str):
+            return len(one), one
+        return 0, repr(Frozen(self.state, self.requests, self.blocks, named=self.named).of(one))
 
     def _each(self, values: Iterable[Any], place: Place) -> list[Hashable]:
         return [self.of(one, (*place, i)) for i, one in enumerate(values)]
 
-    def _data(self, value: Any) -> Iterator[Hashable]:
+    def _data(self, value: Any, place: Place) -> Iterator[Hashable]:
         """The content of arrays, tensors and what is known by its value only."""
         made = _type(value)
+        if made in self.state.constant:
+            return
         if isinstance(value, bytearray):
             yield bytes(value)
         elif isinstance(value, array):
-            yield from (value.typecode, value.tobytes())
-        elif hasattr(value, "dtype") and hasattr(value, "tolist"):
-            yield from (str(value.dtype), tuple(value.shape), self.of(value.tolist()))
+            yield from (value.typecode, *self._each(cast("array[Any]", value), place))
+        elif _is_array(made):
+            yield from (str(value.dtype), tuple(value.shape), self.of(value.tolist(), (*place, 0)))
         elif isinstance(value, type | types.ModuleType):
             yield getattr(value, "__module__", ""), value.__name__
-        elif made.__hash__ not in (None, object.__hash__) and self.state.is_opaque(value):
+        elif made is slice or (made.__hash__ not in (None, object.__hash__) and self.state.is_opaque(value)):
             yield repr(value)
 
 
-def _by_text(one: Any) -> tuple[int, str]:
-    """Strings in the same order in every process."""
-    return (len(one), one) if isinstance(one, str) else (0, "")
+def _is_array(made: type) -> bool:
+    """Whether objects of a type are arrays or tensors, as numpy's and torch's are."""
+    return all(any(name in vars(base) for base in made.__mro__) for name in ("dtype", "shape", "tolist"))
 
 
 def _written(code: Any) -> tuple[Hashable, ...]:
@@ -149,9 +164,10 @@ def _field(value: Any) -> str | None:
 
 
 def few_of_the_gone(value: Any) -> Any:
-    """Frozen values without the third and further ones of entries that are alike, and speak only of requests that are gone.
+    """Frozen values without the third and further ones of entries that are alike and name only requests that are gone.
 
-    Without that a list that is emptied by a step grows for ever where requests come and go between steps.
+    In what has an order they count if they stand in a row. Without that a list that is emptied by a step grows for ever where
+    requests come and go between steps.
     """
     return _numbered(_few(value, Counter(_gone_in(value))), {})
 
@@ -161,15 +177,23 @@ def _few(value: Any, mentions: Counter[int]) -> Any:
         return value
     kept: list[Any] = []
     met: Counter[Hashable] = Counter()
+    ordered = _parts(value)[:1] not in (("set",), ("frozenset",))
     for entry in _parts(value):
         here = Counter(_gone_in(entry))
-        if here and all(count == mentions[number] for number, count in here.items()):
-            alike = _numbered(entry, {})
-            met[alike] += 1
-            if met[alike] > ENOUGH:
-                continue
-        kept.append(_few(entry, mentions) if here else entry)
+        alone = here and all(count == mentions[number] for number, count in here.items()) and not _is_of_the_living(entry)
+        alike = _numbered(entry, {}) if alone else None
+        if ordered and alike not in met:
+            met.clear()
+        met[alike] += 1
+        if alike is None or met[alike] <= ENOUGH:
+            kept.append(_few(entry, mentions) if here else entry)
     return tuple(kept)
+
+
+def _is_of_the_living(value: Any) -> bool:
+    """Whether a value names a request that has not ended, or a block."""
+    parts = _parts(value)
+    return (len(parts) == 2 and parts[0] in (REQUEST, BLOCK)) or any(map(_is_of_the_living, parts))
 
 
 def _numbered(value: Any, numbers: dict[int, int]) -> Any:

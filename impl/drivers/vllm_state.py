@@ -14,7 +14,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from enum import Enum
 from importlib import import_module
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from ...traces.driver import Names
 from ..vllm.build import load_params
 from ..vllm.memory import Memory, Saved
-from ..vllm.own_classes import attributes_read
-from .frozen import GONE, PLAIN, Frozen, changes, few_of_the_gone
+from ..vllm.own_sources import source_of
+from .frozen import ABSENT, GONE, PLAIN, REQUEST, Frozen, changes, few_of_the_gone
 from .kv_digest import members, worker_part, worker_tables
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ ROLES = ("scheduler", "manager", "coordinator", "group", "pool", "queue", "cache
 
 _REQUEST_ID = re.compile(r"(\d+)#\d+")
 
+OF_MANY = ("request", "block")
+"""The roles of objects of which there are many."""
+MANY = 64
+"""More than there are requests or blocks at any bounds at which a release is searched."""
 _CONTAINERS = (Mapping, Sequence, Set, types.FunctionType, random.Random)
 
 Told = tuple[str, Hashable]
@@ -132,9 +136,11 @@ class State:
         self.alive: set[str] = set()
         own = [engine.scheduler] if driver.settings.scheduler_cls else []
         own += [engine.scheduler.connector] if driver.settings.connector else []
-        read = attributes_read([_type(part) for one in own for part in (one, *self.fields(one).values())])
-        self.asked = read - NEVER
-        self.told = sorted(read & NEXT_STEP)
+        source = source_of([_type(part) for one in own for part in (one, *self.fields(one).values())])
+        named = {name.partition(".")[2] for name in LEFT_OUT} if source.unread else source.named
+        self.asked, self.told = named - NEVER, sorted(named & NEXT_STEP)
+        self.changed_by_own, self.ordered = source.changed, "requests" in source.through
+        self._is_theirs = bool(own) or driver.release.origin != "fetched"
         coordinator, pool = engine.manager.coordinator, engine.pool
         group = coordinator.single_type_managers[0]
         cached = pool.cached_block_hash_to_block
@@ -146,6 +152,7 @@ class State:
             self._watched.append(Watched(self, "connector", engine.scheduler.connector))
         self._request = Watched(self, "request", request)
         self._block = Watched(self, "block", pool.blocks[1])
+        self._aliases = self._shared()
 
     # Saved and restored.
 
@@ -186,10 +193,23 @@ class State:
         unknown = [found for watched in self._watched for found in watched.changed(requests, blocks)]
         unknown += self._of_blocks(requests, blocks)
         told = [self._of_request(request, requests, blocks) for request in scheduler.requests.values()]
+        if self.ordered and scheduler.requests:
+            unknown.append(("scheduler.requests", tuple([self.request_name(i, requests) for i in scheduler.requests])))
+        shared = self._shared() if self._is_theirs else self._aliases
+        unknown += [("the same object", shared)] if shared != self._aliases else []
         tells = [(name, getattr(scheduler, name, None)) for name in self.told]
         unknown += [(f"scheduler.{name}", self.frozen(ids, requests, ())) for name, ids in tells if ids]
         digest = ahead, tuple(sorted(told, key=repr)), *worker_part(driver, requests, blocks), tuple(unknown)
         return few_of_the_gone(digest) if self.gone else digest
+
+    def _shared(self) -> tuple[tuple[str, str], ...]:
+        """Fields in which an object is that stands in an earlier field, too."""
+        first: dict[int, str] = {}
+        found: list[tuple[str, str]] = []
+        for path, value in (pair for watched in self._watched for pair in watched.objects()):
+            if first.setdefault(id(value), path) != path:
+                found.append((path, first[id(value)]))
+        return tuple(found)
 
     def _of_blocks(self, requests: Sequence[int], blocks: Sequence[int]) -> list[Told]:
         """Fields of blocks that are not known."""
@@ -214,6 +234,7 @@ class State:
         unknown = self._request.changed(requests, blocks, request)
         if driver.settings.connector is not None:
             unknown.append(("request.num_preemptions", request.num_preemptions > 0))
+        if self._is_theirs:
             unknown.append(("request.kv_transfer_params", self._params(request, requests, blocks)))
         return (
             name,
@@ -231,7 +252,7 @@ class State:
         if params is None:
             return None
         first = load_params(request.request_id)
-        own = {name: value for name, value in params.items() if first.get(name, self) != value}
+        own = {name: value for name, value in params.items() if _differs(value, first.get(name, ABSENT))}
         return self.frozen(own, requests, blocks), tuple(sorted(first.keys() - params.keys()))
 
     def frozen(self, value: Any, requests: Sequence[int], blocks: Sequence[int], *, named: bool = True) -> Hashable:
@@ -248,23 +269,28 @@ class State:
             return None
         r = int(found[1])
         if request_id in self.alive and self.driver.current.get(r) == request_id:
-            return "request", requests[r]
+            return REQUEST, requests[r]
         return GONE, self.gone.setdefault(request_id, len(self.gone))
 
     def fields(self, one: Any) -> Mapping[str, Any]:
         """An object's attributes by name: those in its dictionary, and its slots."""
         slots = self.memory.slots(_type(one))
         if not hasattr(one, "__dict__"):
-            return {name: getattr(one, name, None) for name in slots}
-        return _fields(one) | {name: getattr(one, name, None) for name in slots} if slots else _fields(one)
+            return {name: getattr(one, name, ABSENT) for name in slots}
+        return _fields(one) | {name: getattr(one, name, ABSENT) for name in slots} if slots else _fields(one)
 
     def is_followed(self, one: Any) -> bool:
         """Whether an object's fields are looked at: not those of constant types, nor of objects that are looked at anyway."""
         return id(one) not in self._known and (_type(one) in self.handed_out or self.memory.has_fields(one))
 
+    def names_members(self, value: Any) -> bool:
+        """Whether a value has a number that could be that of a request or a block."""
+        of = value, range(MANY), range(MANY)
+        return self.frozen(*of) != self.frozen(*of, named=False)
+
     def stays(self, role: str, one: Any) -> bool:
         """Whether an object is looked at field by field: one that hangs on the scheduler or connector, not on a request."""
-        if role in ("request", "block") or id(one) in self._looked_at or not self.is_followed(one):
+        if role in OF_MANY or id(one) in self._looked_at or not self.is_followed(one):
             return False
         made = _type(one)
         if made.__module__.partition(".")[0] in {"builtins", *sys.stdlib_module_names} or issubclass(made, _CONTAINERS):
@@ -332,30 +358,49 @@ class Watched:
         self.others = {name: state.frozen(value, *members(state.driver, None), named=False) for name, value in others.items()}
         self._before = tuple(self.before.values())
         self._names = tuple(self.before)
+        classes = [f"{base.__module__}.{base.__qualname__}" for base in _type(one).__mro__ if role not in OF_MANY]
+        again = [name for name in (*self.before, *self.others) if any(f"{at}.{name}" in state.changed_by_own for at in classes)]
+        self.again = [name for name in again if state.names_members(fields[name])]
 
     def _values(self, fields: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple([fields.get(name) for name in self._names])
+        return tuple([fields.get(name, ABSENT) for name in self._names])
 
     def changed(self, requests: Sequence[int], blocks: Sequence[int], one: Any = None) -> list[Told]:
-        """The fields that are not as in the beginning, of this object or another one of its kind."""
+        """The fields that are not as in the beginning, of this object or another one of its kind.
+
+        Also those that are so again, where they can have changed and name members: the same number is that of another one now.
+        """
         fields = self.state.fields(self.one if one is None else one)
-        if not self.others and not self.parts and len(fields) == self.size and not _differs(self._values(fields), self._before):
+        plain = not self.others and not self.parts and not self.again
+        if plain and len(fields) == self.size and not _differs(self._values(fields), self._before):
             return []
-        suspects = [name for name, value in self.before.items() if _differs(fields.get(name), value)]
-        found: list[Told] = [(f"{self.role}.{n}", self.state.frozen(fields.get(n), requests, blocks)) for n in suspects]
+
+        def frozen(name: str, *, named: bool = True) -> Hashable:
+            return self.state.frozen(fields.get(name, ABSENT), requests, blocks, named=named)
+
+        suspects = [name for name, value in self.before.items() if _differs(fields.get(name, ABSENT), value)]
+        found: list[Told] = [(f"{self.role}.{name}", frozen(name)) for name in suspects]
         for name, before in self.others.items():
-            now = self.state.frozen(fields.get(name), requests, blocks, named=False)
+            now = frozen(name, named=False)
             if now != before:
-                named = self.state.frozen(fields.get(name), requests, blocks)
-                found += changes(f"{self.role}.{name}", named, now, before)
+                found += changes(f"{self.role}.{name}", frozen(name), now, before)
+        told = {path for path, _ in found}
+        found += [(f"{self.role}.{name}", frozen(name)) for name in self.again if f"{self.role}.{name}" not in told]
         for name, part in self.parts.items():
+            same = fields.get(name) is part.one
+            found += part.changed(requests, blocks) if same else [(part.role, frozen(name))]
+        new = sorted(fields.keys() - self.before.keys() - self.others.keys() - self.parts.keys() - self.known)
+        return found + [(f"{self.role}.{name}", frozen(name)) for name in new]
+
+    def objects(self) -> Iterator[tuple[str, Any]]:
+        """What can be shared of what stands in these fields now, and in those of parts, with where it stands."""
+        fields = self.state.fields(self.one)
+        for name in (*self.before, *self.others, *self.parts):
             value = fields.get(name)
-            another = [(part.role, self.state.frozen(value, requests, blocks))] if value is not part.one else []
-            found += another or part.changed(requests, blocks)
-        if len(fields) != self.size:
-            new = sorted(fields.keys() - self.before.keys() - self.others.keys() - self.parts.keys() - self.known)
-            found += [(f"{self.role}.{name}", self.state.frozen(fields[name], requests, blocks)) for name in new]
-        return found
+            if not isinstance(value, (*PLAIN, tuple, frozenset, Enum)) and _type(value) not in self.state.constant:
+                yield f"{self.role}.{name}", value
+        for part in self.parts.values():
+            yield from part.objects()
 
 
 def _constant_types(engine: ReleaseEngine) -> set[type]:

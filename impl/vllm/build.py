@@ -13,7 +13,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from . import clock, own_classes
+from . import clock, own_classes, own_sources
 from .errors import ReleaseError
 
 STAND_IN = "RemotePrefillConnector"
@@ -52,12 +52,6 @@ class Settings:
     connector: str | None = None
     connector_config: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @property
-    def own_modules(self) -> frozenset[str]:
-        """The modules of the user's classes."""
-        names = [name for name in (self.scheduler_cls, self.connector) if name is not None]
-        return frozenset(name.replace(":", ".").rpartition(".")[0] for name in names)
-
 
 def load_params(request_id: str) -> dict[str, Any]:
     """What a request says in `kv_transfer_params` if its prompt can be loaded from a remote side, as with NIXL.
@@ -95,15 +89,15 @@ def _built(settings: Settings) -> Any:
         kv_cache_groups=[interface.KVCacheGroupSpec(["attention"], layers)],
     )
     scheduler_class = _scheduler_class(settings)
-    clock.stand_still(settings.own_modules)
-    scheduler = scheduler_class(
-        vllm_config=config,
-        kv_cache_config=cache,
-        structured_output_manager=_NoStructuredOutput(),
-        block_size=settings.block_size,
-        log_stats=False,
-    )
-    clock.stand_still(settings.own_modules)  # it imports more when it is made
+    with clock.standing():
+        scheduler = scheduler_class(
+            vllm_config=config,
+            kv_cache_config=cache,
+            structured_output_manager=_NoStructuredOutput(),
+            block_size=settings.block_size,
+            log_stats=False,
+        )
+    clock.stand_still(own_sources.modules_behind([scheduler_class, scheduler.connector.__class__]))
     return scheduler
 
 

@@ -1,7 +1,7 @@
 """The clock of a release under the driver: it stands still, so that no state depends on how fast anything is checked.
 
-Modules of vLLM and those of a user's classes find, under the names by which they know the clocks of Python's `time`, clocks
-that always show the same. Nothing else sees them.
+While an event happens the clocks of Python's module `time` always show the same. Modules of vLLM and those of a user's classes
+find such clocks also under the names by which they know them.
 """
 
 from __future__ import annotations
@@ -9,36 +9,55 @@ from __future__ import annotations
 import sys
 import time
 import types
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager
 from typing import Any
 
-SECONDS = 1e6
+SECONDS = 1_000_000
 """What every clock shows."""
+PATIENCE = 10_000
+"""So often may a clock be asked in one event. Then it goes on, a second each time: whoever waits for a deadline comes to it."""
+
+_NAMES = ("time", "monotonic", "perf_counter", "process_time")
+_asked = 0
+
+
+def _now() -> int:
+    global _asked
+    _asked += 1
+    return SECONDS + max(0, _asked - PATIENCE)
 
 
 def _seconds() -> float:
-    return SECONDS
+    return float(_now())
 
 
 def _nanoseconds() -> int:
-    return int(SECONDS * 1e9)
+    return _now() * 1_000_000_000
 
 
-_CLOCKS = ("time", "monotonic", "perf_counter", "process_time")
-_STILL: dict[Any, Any] = {
-    **{getattr(time, name): _seconds for name in _CLOCKS},
-    **{getattr(time, f"{name}_ns"): _nanoseconds for name in _CLOCKS},
-}
-_TIME = types.ModuleType("time", "The module `time` with clocks that stand still.")
-_TIME.__dict__.update({name: _STILL.get(value, value) for name, value in vars(time).items() if not name.startswith("__")})
-_STILL[time] = _TIME
+_REAL: dict[str, Callable[[], Any]] = {name: getattr(time, name) for base in _NAMES for name in (base, f"{base}_ns")}
+_STILL: dict[str, Callable[[], Any]] = {name: _nanoseconds if name.endswith("_ns") else _seconds for name in _REAL}
+_OF_REAL = {real: _STILL[name] for name, real in _REAL.items()}
+
+
+@contextmanager
+def standing() -> Generator[None]:
+    """Stop the clocks of the module `time`, for one event."""
+    global _asked
+    _asked = 0
+    time.__dict__.update(_STILL)
+    try:
+        yield
+    finally:
+        time.__dict__.update(_REAL)
 
 
 def stand_still(modules: Collection[str]) -> None:
-    """Stop the clocks that the modules of vLLM know, and these modules."""
+    """Stop the clocks that the modules of vLLM, and these, have under names of their own."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "vllm" or name in modules:
             known: dict[str, Any] = vars(module)
             for word, value in list(known.items()):
-                if isinstance(value, types.ModuleType | types.BuiltinFunctionType) and value in _STILL:
-                    known[word] = _STILL[value]
+                if isinstance(value, types.BuiltinFunctionType) and value in _OF_REAL:
+                    known[word] = _OF_REAL[value]

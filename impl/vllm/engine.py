@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
+from . import clock
 from .build import Settings, build_scheduler, load_params
 
 KINDS: tuple[tuple[str, str, type[Exception], str], ...] = (
@@ -113,7 +114,8 @@ class ReleaseEngine:
         if self.error is not None:
             raise self.error
         try:
-            return event(*args, **kwargs)
+            with clock.standing():
+                return event(*args, **kwargs)
         except MemoryError:
             raise
         except (Exception, SystemExit) as error:
@@ -131,16 +133,18 @@ class ReleaseEngine:
             block_hasher=self._hasher,
         )
 
-    def loads_whole_prompts(self) -> bool:
-        """Whether the connector loads all tokens of a prompt, whatever `remote_tokens` says. It is asked as at an admission."""
-        prompt = [1] * (self.settings.remote_tokens + 2)
-        request = self.new_request("0#0", prompt)
+    def would_load(self, tokens: int) -> int | None:
+        """How many tokens of a prompt of so many the connector would load: it is asked as at an admission.
+
+        None where it does not say, or fails; the engine is of no use after that.
+        """
+        request = self.new_request("0#0", [1] * tokens)
         request.kv_transfer_params = load_params("0#0")
         try:
-            found = self._do(self.scheduler.connector.get_num_new_matched_tokens, request, 0)
+            found: Any = self._do(self.scheduler.connector.get_num_new_matched_tokens, request, 0)
         except Stopped:  # it will be said where it is driven
-            return False
-        return isinstance(found, tuple) and found[:1] == (len(prompt),)
+            return None
+        return next((one for one in found[:1] if isinstance(one, int)), None) if found.__class__ is tuple else None
 
     def submit(self, request_id: str, prompt: Sequence[int], *, remote: bool) -> None:
         """A client's request."""

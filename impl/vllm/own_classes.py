@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 import traceback
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -50,7 +49,6 @@ SCHEDULER = Place(
     "vllm.v1.core.sched.interface.SchedulerInterface",
     "vllm.v1.core.sched.scheduler.Scheduler or vllm.v1.core.sched.async_scheduler.AsyncScheduler",
 )
-_NAMES = re.compile(r"\.\s*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 CONNECTOR = Place("--kv-connector", f"{CONNECTORS}.v1.base.KVConnectorBase_V1", f"{CONNECTORS}.v1.base.KVConnectorBase_V1")
 
 
@@ -125,38 +123,3 @@ def _said(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"it ends the process with sys.exit({error.code!r})"
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-
-
-def attributes_read(classes: Iterable[type]) -> set[str]:
-    """The names after a dot, or in quotes, in the files of classes and of what these import.
-
-    Files of the Python library are not read, nor those of the release, but for its connectors.
-    """
-    todo = [base.__module__ for made in classes for base in made.__mro__]
-    packages = {name.partition(".")[0] for name in todo if _is_read(name)}
-    met: set[str] = set()
-    names: set[str] = set()
-    while todo:
-        name = todo.pop()
-        module = sys.modules.get(name)
-        if module is None or name in met or not _is_read(name) or name.partition(".")[0] not in packages:
-            continue
-        met.add(name)
-        with suppress(OSError, TypeError):
-            names |= {word for found in _NAMES.findall(inspect.getsource(module)) for word in found if word}
-        todo += [_home(value) for value in list(vars(module).values())]
-    return names
-
-
-def _home(value: Any) -> str:
-    """The module that a value of a module was made in, or is."""
-    try:
-        home = value.__name__ if inspect.ismodule(value) else value.__module__
-    except Exception:  # what makes its attributes up may raise anything
-        return ""
-    return home if isinstance(home, str) else ""
-
-
-def _is_read(module: str) -> bool:
-    top = module.partition(".")[0]
-    return module.startswith(f"{CONNECTORS}.") or top not in {"vllm", __name__.partition(".")[0], *sys.stdlib_module_names}

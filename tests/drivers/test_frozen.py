@@ -36,28 +36,28 @@ def test_numbers_are_named_only_where_something_changed() -> None:
     assert list(changes("x", named, now, before)) == [("x[1]", (2, "name of two"))]
 
 
-GONE = [("gone", number) for number in (7, 3, 9, 4)]
-TWO = [("gone", 0), ("gone", 1)]
+GONE = [("(gone)", number) for number in (7, 3, 9, 4)]
+TWO = [("(gone)", 0), ("(gone)", 1)]
 
 
 @pytest.mark.parametrize(
     ("value", "left"),
     [
-        (("list", GONE[0]), ("list", ("gone", 0))),
-        (("list", *GONE), ("list", ("gone", 0), ("gone", 1))),
+        (("list", GONE[0]), ("list", ("(gone)", 0))),
+        (("list", *GONE), ("list", ("(gone)", 0), ("(gone)", 1))),
         (
             ("dict", *((one, ("tuple", one, 5)) for one in GONE)),
-            ("dict", *((("gone", i), ("tuple", ("gone", i), 5)) for i in (0, 1))),
+            ("dict", *((("(gone)", i), ("tuple", ("(gone)", i), 5)) for i in (0, 1))),
         ),
         # of another kind, named twice or elsewhere, or with somebody who is there: each counts
-        (("list", *GONE[:2], ("tuple", GONE[2])), ("list", ("gone", 0), ("gone", 1), ("tuple", ("gone", 2)))),
+        (("list", *GONE[:2], ("tuple", GONE[2])), ("list", ("(gone)", 0), ("(gone)", 1), ("tuple", ("(gone)", 2)))),
         (
             ("x", ("list", *GONE[:3]), ("list", GONE[2])),
-            ("x", ("list", ("gone", 0), ("gone", 1), ("gone", 2)), ("list", ("gone", 2))),
+            ("x", ("list", ("(gone)", 0), ("(gone)", 1), ("(gone)", 2)), ("list", ("(gone)", 2))),
         ),
         (
-            ("dict", *((one, ("request", 1)) for one in GONE[:2]), (GONE[2], ("request", 2))),
-            ("dict", (("gone", 0), ("request", 1)), (("gone", 1), ("request", 1)), (("gone", 2), ("request", 2))),
+            ("dict", *((one, ("(request)", 1)) for one in GONE[:2]), (GONE[2], ("(request)", 2))),
+            ("dict", (("(gone)", 0), ("(request)", 1)), (("(gone)", 1), ("(request)", 1)), (("(gone)", 2), ("(request)", 2))),
         ),
         (("list", 1, 1, 1), ("list", 1, 1, 1)),
     ],
