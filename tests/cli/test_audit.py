@@ -505,7 +505,7 @@ def test_where_public_bugs_show_is_looked_at_once_each() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (Asked(vllm="0.0.1"), "vLLM 0.0.1 is not in"),
+        (Asked(vllm="99.0.1"), "vLLM 99.0.1 is not in"),
         (Asked(vllm="/", scheduler_cls="a:B"), "holds no package vllm"),
         (Asked(target="nothing"), "there is no target 'nothing'"),
         (Asked(target="reference", connector="a:B"), "--kv-connector is for a vLLM"),
