@@ -118,16 +118,22 @@ class Failing(AsyncScheduler):
 """
 
 
-def forked(tmp_path: Path, name: str, code: str) -> Any:
-    """What a snippet prints that has a driver of a scheduler class of that name."""
-    (tmp_path / "a_fork.py").write_text(FORK)
+def driven(tmp_path: Path, module: str, source: str, code: str, **classes: str) -> Any:
+    """What a snippet prints whose driver has classes of such a module, by the names of a `VllmDriver`'s parameters."""
+    (tmp_path / f"{module}.py").write_text(source)
+    chosen = ", ".join(f'{place}="{module}:{name}"' for place, name in classes.items())
     start = f"""
 sys.path.insert(0, sys.argv[4])
 from fencepost.impl.drivers.vllm import VllmDriver
 from fencepost.traces.driver import Stopped
-driver = VllmDriver(bound.values, driver.release, scheduler_cls="a_fork:{name}")
+driver = VllmDriver(bound.values, driver.release, {chosen})
 """
     return snippet(start + code, "0.33.0", BOUNDS, str(tmp_path))
+
+
+def forked(tmp_path: Path, name: str, code: str) -> Any:
+    """What a snippet prints that has a driver of a scheduler class of that name."""
+    return driven(tmp_path, "a_fork", FORK, code, scheduler_cls=name)
 
 
 def test_fields_of_ones_own_are_state(tmp_path: Path) -> None:
@@ -309,43 +315,35 @@ class Asking(AsyncScheduler):
 
 def test_what_a_connector_is_told_of_is_state(tmp_path: Path) -> None:
     """Who has ended since the step before is told by the next step: none, one, or several that are gone."""
-    (tmp_path / "own.py").write_text(OWN)
     code = """
-sys.path.insert(0, sys.argv[4])
-from fencepost.impl.drivers.vllm import VllmDriver
-told = VllmDriver(bound.values, driver.release, connector="own:Told")
 found = []
 for _ in range(4):
-    found.append(told.digest(None)[-1])
-    told.take("submit", (0, 1, 0, False))
-    told.take("abort", (0,))
-told.take("submit", (0, 1, 0, False))
+    found.append(driver.digest(None)[-1])
+    driver.take("submit", (0, 1, 0, False))
+    driver.take("abort", (0,))
+driver.take("submit", (0, 1, 0, False))
 print(json.dumps(found))
 """
-    found = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    found = driven(tmp_path, "own", OWN, code, connector="Told")
     ended = [dict(one).get("scheduler.finished_req_ids") for one in found]
     assert ended == [None, ["set", ["(gone)", 0]], ["set", ["(gone)", 0], ["(gone)", 1]], ["set", ["(gone)", 0], ["(gone)", 1]]]
 
 
 def test_a_left_out_field_counts_where_a_fork_names_it(tmp_path: Path) -> None:
     """Also its own fields of types that a release only keeps constants of are saved and told apart."""
-    (tmp_path / "own.py").write_text(OWN)
     code = """
-sys.path.insert(0, sys.argv[4])
-from fencepost.impl.drivers.vllm import VllmDriver
-asking = VllmDriver(bound.values, driver.release, scheduler_cls="own:Asking")
-asking.take("submit", (0, 1, 0, False))
-start, before = asking.save(), asking.digest(None)
-asking.take("schedule", ())
-asking.take("run_step", ())
-asking.take("process", (frozenset(),))
-asking.take("reset_running", ())
-digest = asking.digest(None)
-asking.restore(start)
-asked = sorted(asking.state.asked & {"num_preemptions", "num_cached_tokens"})
-print(json.dumps([asked, digest, asking.digest(None) == before]))
+driver.take("submit", (0, 1, 0, False))
+start, before = driver.save(), driver.digest(None)
+driver.take("schedule", ())
+driver.take("run_step", ())
+driver.take("process", (frozenset(),))
+driver.take("reset_running", ())
+digest = driver.digest(None)
+driver.restore(start)
+asked = sorted(driver.state.asked & {"num_preemptions", "num_cached_tokens"})
+print(json.dumps([asked, digest, driver.digest(None) == before]))
 """
-    asked, digest, restored = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    asked, digest, restored = driven(tmp_path, "own", OWN, code, scheduler_cls="Asking")
     assert asked == ["num_preemptions"]
     assert ["request.num_preemptions", [1, 0]] in digest[1][0][-1]
     found = dict(digest[-1])
@@ -356,20 +354,16 @@ print(json.dumps([asked, digest, asking.digest(None) == before]))
 
 def test_what_a_fork_could_decide_by_is_told_apart(tmp_path: Path) -> None:
     """Which of two equal lists it is, a field that is gone, the order of requests, a block that is again the first one."""
-    (tmp_path / "own.py").write_text(OWN)
     code = """
-sys.path.insert(0, sys.argv[4])
-from fencepost.impl.drivers.vllm import VllmDriver
 import own
-odd = VllmDriver(bound.values, driver.release, scheduler_cls="own:Odd")
-it = odd.engine.scheduler
-odd.take("submit", (0, 1, 0, True))
-odd.take("submit", (1, 1, 0, False))
-odd.take("submit", (2, 1, 0, False))
-odd.take("abort", (2,))
+it = driver.engine.scheduler
+driver.take("submit", (0, 1, 0, True))
+driver.take("submit", (1, 1, 0, False))
+driver.take("submit", (2, 1, 0, False))
+driver.take("abort", (2,))
 it.words = {"(gone)": 7, "gone": 7, "who": ["2#2"]}
-start = odd.save()
-before = odd.digest(None)
+start = driver.save()
+before = driver.digest(None)
 
 def other(**fields):
     vars(it).update(fields)
@@ -392,18 +386,18 @@ CASES = {
 }
 found = {}
 for name, change in CASES.items():
-    odd.restore(start)
+    driver.restore(start)
     change()
-    found[name] = odd.digest(None)
-    assert found[name] == odd.digest(None), name
-odd.restore(start)
-blocks = [odd.digest({"requests": (0, 1, 2), "blocks": names})[-1] for names in ((0, 1, 2, 3), (1, 0, 2, 3))]
+    found[name] = driver.digest(None)
+    assert found[name] == driver.digest(None), name
+driver.restore(start)
+blocks = [driver.digest({"requests": (0, 1, 2), "blocks": names})[-1] for names in ((0, 1, 2, 3), (1, 0, 2, 3))]
 print(json.dumps([
-    [name for name, digest in found.items() if digest == before], len(set(found.values())), odd.digest(None) == before,
+    [name for name, digest in found.items() if digest == before], len(set(found.values())), driver.digest(None) == before,
     [dict(one)["scheduler.hand"] for one in blocks],
 ]))
 """
-    same, different, restored, hand = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    same, different, restored, hand = driven(tmp_path, "own", OWN, code, scheduler_cls="Odd")
     assert same == []
     assert different == 10
     assert restored
@@ -412,22 +406,18 @@ print(json.dumps([
 
 def test_the_clock_stands_still(tmp_path: Path) -> None:
     """No state depends on how fast it was reached; who waits for a deadline comes to it; and only in events is it so."""
-    (tmp_path / "own.py").write_text(OWN)
     code = """
-sys.path.insert(0, sys.argv[4])
 import time
-from fencepost.impl.drivers.vllm import VllmDriver
-timed = VllmDriver(bound.values, driver.release, scheduler_cls="own:Timed")
 found = []
 for _ in range(2):
-    timed.reset()
-    timed.take("schedule", ())
-    found.append(timed.digest(None)[-1])
+    driver.reset()
+    driver.take("schedule", ())
+    found.append(driver.digest(None)[-1])
     time.sleep(0.01)
-timed.take("reset", ())
+driver.take("reset", ())
 print(json.dumps([found[0] == found[1], found[0], time.time()]))
 """
-    same, found, now = snippet(code, "0.33.0", BOUNDS, str(tmp_path))
+    same, found, now = driven(tmp_path, "own", OWN, code, scheduler_cls="Timed")
     assert same
     assert found == [["scheduler.at", ["tuple", 1e6, 1e6, 10**15, 1e6]]]
     assert now > 1e9
