@@ -28,6 +28,8 @@ RUNS: list[tuple[int, list[str]]] = [
     (1, ["conform", "--target", "reference", "--fault", "B11", "--target-bounds", "uncached-free-order=head"]),
     (0, ["conform", "--target", "reference", "--bounds", "requests=2", "--random", "2k", "--log", "run.jsonl"]),
     (0, ["validate", "run.jsonl", "--spec", "kv", "--bounds", "requests=2"]),
+    (0, ["prove", "fence", "-q"]),
+    (1, ["prove", "kv", "--fault", "B11", "--method", "bmc", "--max-depth", "8"]),
     (0, ["models"]),
     (0, ["vllm", "list"]),
     (2, ["vllm", "fetch", "0.33.0", "--wheel", "missing.whl"]),

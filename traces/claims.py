@@ -12,6 +12,8 @@ from .trace import Trace
 DEADLOCK, SPEC_ERROR = "deadlock", "spec-error"
 LOCKSTEP = "lockstep"
 """What a trace is said to show that leads to where an implementation differs: of the spec, only that it allows it."""
+REFINES = "refines-"
+"""What such a claim begins with of a trace whose last transition is none of a protocol's: of the spec, the same."""
 
 
 def shown_by(bound: BoundSpec, trace: Trace) -> tuple[str, ...]:
@@ -28,7 +30,11 @@ def shows(bound: BoundSpec, trace: Trace) -> bool:
     """Whether the trace shows what it claims: a violation of its property, or a witness of it."""
     if trace.property == LOCKSTEP:
         return True
-    prop = next((p for p in bound.properties if p.name == trace.property), None)
+    prop = next((p for p in bound.every if p.name == trace.property), None)
+    if prop is not None and prop.declared.declaration.lemma:
+        return _fails(bound, prop, trace)
+    if prop is None and trace.property.startswith(REFINES):
+        return True
     if prop is not None and prop.kind in WITNESS_KINDS:
         return _safely(bound, prop, trace.last)
     return trace.property in shown_by(bound, trace)

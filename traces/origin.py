@@ -42,7 +42,7 @@ class Origin:
         engine: str | None = None,
     ) -> Origin:
         """The origin of a trace of this spec that shows `shown` (a property, `deadlock` or `spec-error`)."""
-        statement = next((p.declared.doc for p in bound.properties if p.name == shown), "")
+        statement = next((p.declared.doc for p in bound.every if p.name == shown), "")
         return cls(
             version=version(),
             spec=bound.spec.name,

@@ -16,7 +16,8 @@ from .errors import INTERNAL_ERROR, UsageError
 if TYPE_CHECKING:
     from ..model import Limits, Options
     from ..result import Result
-    from .target import Target
+    from .drivers import Implementation
+    from .target import Target, Wanted
 
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
@@ -28,6 +29,7 @@ def check(
     bounds: given.Bounds = None,
     properties: given.Properties = None,
     implementation: given.Implementation = None,
+    refines: given.Refines = None,
     engine: given.Engine = "native",
     symmetry: given.Symmetry = "on",
     check_symmetry: given.CheckSymmetry = False,
@@ -49,18 +51,17 @@ def check(
     Exit codes: 0 HOLDS, 1 VIOLATED, 2 usage, spec or input error, 3 UNDETERMINED, 4 internal error.
     """
     from ..model import Options
-    from .check_target import chosen, run
-    from .target import Wanted, resolve
+    from . import check_refines, check_target
 
     output = Output(json, trace_out, mbt, quiet, verbose)
     output.validate(*(target or ()))
-    wanted = Wanted(tuple(target or ()), profile, fault, tuple(bounds or ()), tuple(properties or ()))
-    searched, wanted = chosen(implementation, wanted, engine, compare=check_symmetry)
-    found = resolve(wanted)
-    watched = deadlock == "stuck" and _deadlock_wanted(found, wanted.properties)
-    options = Options(symmetry == "on", watched, keep_going, threads, limits_of(max_states, max_depth, max_time, max_memory))
-    code = run(found, searched, options, output) if searched else _run(found, options, engine, output, compare=check_symmetry)
-    raise typer.Exit(code)
+    wanted = _wanted(target, profile, fault, bounds, properties)
+    limits = limits_of(max_states, max_depth, max_time, max_memory)
+    options = Options(symmetry == "on", deadlock == "stuck", keep_going, threads, limits)
+    if refines is not None:
+        raise typer.Exit(check_refines.run(refines, wanted, options, output, implementation, engine, compare=check_symmetry))
+    searched, wanted = check_target.chosen(implementation, wanted, engine, compare=check_symmetry)
+    raise typer.Exit(_searched(wanted, searched, options, engine, output, compare=check_symmetry))
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,6 @@ class Output:
 
         `inputs` are the files that the command reads, `log` is one that it writes besides.
         """
-        import os
-
         refuse_overwriting("--log", log, *inputs)
         if self.json and (self.quiet or self.verbose):
             raise UsageError("--json prints the whole result; leave out --quiet and --verbose")
@@ -89,13 +88,19 @@ class Output:
             raise UsageError("--mbt changes the trace file; it needs --trace-out")
         if self.json and str(self.trace_out) in STANDARD_OUTPUT:
             raise UsageError("--json has the trace in it, under `trace`; leave out --trace-out, or name a file")
-        if self.trace_out is None or _is_device(self.trace_out):
-            return
-        folder = self.trace_out.parent
-        if self.trace_out.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            why = "is a folder" if self.trace_out.is_dir() else f"the folder {folder} is not there or not writable"
-            raise UsageError(f"--trace-out {self.trace_out}: {why}")
-        refuse_overwriting("--trace-out", self.trace_out, *inputs, log)
+        if self.trace_out is not None and not _is_device(self.trace_out):
+            require_writable("--trace-out", self.trace_out)
+            refuse_overwriting("--trace-out", self.trace_out, *inputs, log)
+
+
+def require_writable(option: str, path: Path) -> None:
+    """`UsageError` where a file could not be written."""
+    import os
+
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        why = "is a folder" if path.is_dir() else f"the folder {folder} is not there or not writable"
+        raise UsageError(f"{option} {path}: {why}")
 
 
 def refuse_overwriting(option: str, path: Path | None, *others: str | Path | None) -> None:
@@ -128,6 +133,29 @@ def limits_of(max_states: str | None, max_depth: int | None, max_time: str | Non
         max_seconds=None if max_time is None else seconds(max_time, "--max-time"),
         max_bytes=None if max_memory is None else size(max_memory, "--max-memory"),
     )
+
+
+def _wanted(
+    words: list[str] | None, profile: str | None, fault: str | None, bounds: list[str] | None, properties: list[str] | None
+) -> Wanted:
+    from .target import Wanted
+
+    return Wanted(tuple(words or ()), profile, fault, tuple(bounds or ()), tuple(properties or ()))
+
+
+def _searched(
+    wanted: Wanted, implementation: Implementation | None, options: Options, engine: str, output: Output, *, compare: bool
+) -> int:
+    from dataclasses import replace
+
+    from .check_target import run
+    from .target import resolve
+
+    found = resolve(wanted)
+    options = replace(options, deadlock=options.deadlock and _deadlock_wanted(found, wanted.properties))
+    if implementation is not None:
+        return run(found, implementation, options, output)
+    return _run(found, options, engine, output, compare=compare)
 
 
 def _run(found: Target, options: Options, engine: str, output: Output, *, compare: bool) -> int:

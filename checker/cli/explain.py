@@ -67,7 +67,7 @@ def _trace(what: str, on: object, *, full: bool) -> None:
     out.print(f"bounds: {loaded.target.bounds}")
     out.print()
     out.print(f"{count(len(run), 'transition')}; shows: {run.property or 'nothing in particular'}")
-    statement = next((p.declared.doc for p in model.bound.properties if p.name == run.property), "")
+    statement = next((p.declared.doc for p in model.bound.every if p.name == run.property), "")
     if statement:
         out.print(f"  {' '.join(statement.split())}")
     text.trace(out, model, run, full=full)

@@ -18,7 +18,7 @@ from .errors import INPUT_ERROR, INTERNAL_ERROR, UNDETERMINED, UsageError
 if TYPE_CHECKING:
     import typer
 
-VERBS = ("check", "conform", "validate", "replay", "explain", "audit", "models", "vllm", "doctor")
+VERBS = ("check", "prove", "conform", "validate", "replay", "explain", "audit", "models", "vllm", "doctor")
 """Each is a function in the module of its name, or the commands `app` there."""
 CTRL_C = 130
 """What typer makes of a KeyboardInterrupt."""

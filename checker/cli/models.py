@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...traces.untyped import is_list, is_object
+from ..report.terminal import columns
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 def models(
@@ -72,12 +72,12 @@ def _print(*, verbose: bool) -> None:
 
 
 def _bounds(out: Console, spec: dict[str, Any]) -> None:
-    table = _table("bound or switch", "default", "values", "meaning")
+    table = columns("bound or switch", "default", "values", "meaning")
     for name, bound in spec["bounds"].items():
         table.add_row(name, _text(bound["default"]), bound["values"], bound["meaning"])
     out.print(table)
     out.print()
-    table = _table("property", "kind", "statement")
+    table = columns("property", "kind", "statement")
     for name, prop in spec["properties"].items():
         table.add_row(name, prop["kind"], prop["statement"])
     out.print(table)
@@ -86,7 +86,7 @@ def _bounds(out: Console, spec: dict[str, Any]) -> None:
 def _profiles(out: Console, data: dict[str, Any], *, verbose: bool) -> None:
     out.print()
     out.print("profiles (fencepost check … --profile NAME)", style="bold")
-    table = _table("name", "title", *(("switches",) if verbose else ()))
+    table = columns("name", "title", *(("switches",) if verbose else ()))
     for name, profile in data["profiles"].items():
         switches = ", ".join(f"{switch}={choice}" for switch, choice in profile["switches"].items())
         table.add_row(name, profile["title"], *((switches,) if verbose else ()))
@@ -96,7 +96,7 @@ def _profiles(out: Console, data: dict[str, Any], *, verbose: bool) -> None:
 def _faults(out: Console, data: dict[str, Any]) -> None:
     out.print()
     out.print("faults (fencepost check --fault ID)", style="bold")
-    table = _table("id", "profile", "breaks", "after", "title")
+    table = columns("id", "profile", "breaks", "after", "title")
     for name, fault in data["faults"].items():
         table.add_row(name, fault["base"], fault["breaks"], _text(fault["depth"] or None), fault["title"])
     out.print(table)
@@ -110,7 +110,7 @@ def _expected(out: Console, expected: Any) -> None:
     out.print()
     out.print("expected results", style="bold")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    table = _table(*names)
+    table = columns(*names)
     for row in rows:
         table.add_row(*(_text(row.get(name)) for name in names))
     out.print(table)
@@ -124,12 +124,3 @@ def _text(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return "" if value is None else str(value)
-
-
-def _table(*headers: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    return table

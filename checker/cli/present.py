@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def present(found: Target, result: Result, output: Output, start: float, subject
 
     `subject` is the implementation that was searched, if it was one.
     """
-    replay = commands(found, result, output.trace_out, subject)
+    replay = commands(found, result.violations, output.trace_out, subject)
     if output.json:
         print(_json(found, result, replay, start, subject))
     elif output.quiet:
@@ -49,7 +50,7 @@ def present(found: Target, result: Result, output: Output, start: float, subject
     else:
         _fully(found, result, output, replay, subject)
     if output.trace_out is not None:
-        _write(found, result, output.trace_out, mbt=output.mbt)
+        write_traces(found, result.violations, output.trace_out, engine=result.engine, mbt=output.mbt)
     sys.stdout.flush()
     if not output.quiet and not output.json:
         _times(result, start)
@@ -66,7 +67,9 @@ def _times(result: Result, start: float) -> None:
     print(f"{seconds(since_start())} ({each}), peak memory {memory}, engine {result.engine}", file=sys.stderr)
 
 
-def commands(found: Target, result: Result, trace_out: Path | None, subject: Subject | None = None) -> dict[str, str]:
+def commands(
+    found: Target, violations: Sequence[PropertyResult], trace_out: Path | None, subject: Subject | None = None
+) -> dict[str, str]:
     """For each shown trace, by the name of its property, the command that replays it: on the implementation it is of.
 
     A trace of an implementation that is none of the spec is left out: only the same search shows it again.
@@ -78,7 +81,7 @@ def commands(found: Target, result: Result, trace_out: Path | None, subject: Sub
 
     made: dict[str, str] = {}
     options = () if subject is None else ("--target", subject.name)
-    for prop, path in _with_files(result, trace_out):
+    for prop, path in _with_files(violations, trace_out):
         if subject is not None and not subject.searched.paths[prop.name].by_spec:
             continue
         short = shorten(found.model.bound, _trace(prop))
@@ -92,9 +95,9 @@ def _trace(prop: PropertyResult) -> Trace:
     return prop.trace
 
 
-def _with_files(result: Result, trace_out: Path | None) -> list[tuple[PropertyResult, Path | None]]:
+def _with_files(violations: Sequence[PropertyResult], trace_out: Path | None) -> list[tuple[PropertyResult, Path | None]]:
     """The violations that have traces, with their files: the first gets the name asked for, others add the property."""
-    shown = [p for p in result.violations if p.trace is not None]
+    shown = [p for p in violations if p.trace is not None]
     if trace_out is None:
         return [(p, None) for p in shown]
     stem, suffix = _split(trace_out.name)
@@ -109,12 +112,13 @@ def _split(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _write(found: Target, result: Result, trace_out: Path, *, mbt: bool) -> None:
+def write_traces(found: Target, violations: Sequence[PropertyResult], trace_out: Path, *, engine: str, mbt: bool) -> None:
+    """Write the traces of violations as files; `TraceError` where that cannot be."""
     from ...traces.itf import document, write
     from ...traces.origin import Origin
 
     model = found.model
-    written = _with_files(result, trace_out)
+    written = _with_files(violations, trace_out)
     for prop, path in written:
         origin = Origin.of(
             model.bound,
@@ -122,7 +126,7 @@ def _write(found: Target, result: Result, trace_out: Path, *, mbt: bool) -> None
             source=found.source,
             profile=model.profile,
             fault=model.fault,
-            engine=result.engine,
+            engine=engine,
         )
         assert path is not None
         write(path, document(model.bound, _trace(prop), origin, mbt=mbt))

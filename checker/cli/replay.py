@@ -121,11 +121,14 @@ def _report(loaded: Loaded, *, full: bool, quiet: bool) -> int:
 
 
 def _outcome(claim: str, claimed: bool, others: list[str]) -> str:
-    from ...traces.claims import LOCKSTEP
+    from ...traces.claims import LOCKSTEP, REFINES
 
     more = f"; its end also violates {', '.join(others)}" if others else ""
     if claim == LOCKSTEP:
         return f"the spec allows it; what an implementation showed at its end is not in the trace{more}"
+    if claimed and claim.startswith(REFINES):
+        protocol = claim.removeprefix(REFINES)
+        return f"the spec allows it; what of it {protocol} does not is what check --refines {protocol} says{more}"
     if claimed:
         return f"it shows {claim}, as claimed{more}"
     if not claim:

@@ -220,9 +220,9 @@ def restrict(model: Model, names: Sequence[str]) -> None:
     for name in names:
         if name in bound.not_applicable:
             raise UsageError(f"--property: {name} does not apply at these bounds (its when= is false)")
-        if name not in (*known, DEADLOCK, SPEC_ERROR):
+        if name not in (*(p.name for p in bound.every), DEADLOCK, SPEC_ERROR):
             raise UsageError(f"--property: {bound.spec.name} has no property {name!r}; it has {', '.join(known)}")
-    bound.properties = tuple(p for p in bound.properties if p.name in names)
+    bound.properties = tuple(p for p in bound.every if p.name in names)
 
 
 def again(target: Target, trace: str, verb: str = "replay", options: Sequence[str] = ()) -> str:

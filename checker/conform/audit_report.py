@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..report import text
+from ..report.terminal import columns
 from ..report.words import count, number
 from ..result import Status, Verdict
 from . import classify_report, report, search_report
@@ -15,7 +16,6 @@ from .classify_report import Told, name_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 LISTED = (
     (Status.VIOLATED, "violated"),
@@ -80,7 +80,7 @@ def classification(out: Console, told: Told, mechanisms: Sequence[Mechanism]) ->
     out.print(
         "Where releases differ among themselves, it is like the ones marked * (marked ?: nothing that was compared tells):"
     )
-    table = _table("mechanism", *(profile.name for profile in told.profiles))
+    table = columns("mechanism", *(profile.name for profile in told.profiles))
     for one in mechanisms:
         mark = " *" if one.told else " ?"
         table.add_row(one.name, *(choice + mark * (choice == one.choice) for choice in one.choices.values()))
@@ -112,7 +112,7 @@ def compared(out: Console, rows: Sequence[Compared], against: str, *, verbose: b
     out.print(
         f"Transitions of the spec with the switches of {against} are taken on both sides, and all that is shown is compared."
     )
-    table = _table("row", "verdict", "transitions", "")
+    table = columns("row", "verdict", "transitions", "")
     table.columns[2].justify = "right"
     for row in rows:
         table.add_row(row.name, row.verdict.value, number(row.agreement.figures.transitions), _first(row))
@@ -173,7 +173,7 @@ def _violation(out: Console, audit: Audit, one: Judged, *, verbose: bool) -> Non
         out.print(f"{result.name} is violated after {count(result.depth or 0, 'transition')}.")
         return
     end = "" if path.dead is None else f"The implementation stops: {path.message}"
-    text.violation(out, shown, result, end)
+    text.violation(out, row.model, result, full=verbose, end=end)
     if one.like_spec and audit.told is not None:
         found = audit.told.found
         new = f" {found.nearest.name} does not." if found.flips and not audit.inherited(one) else ""
@@ -261,12 +261,3 @@ def _violated(audit: Audit) -> list[str]:
 
 def _cut(row: Compared | Checked) -> str | None:
     return row.agreement.cut if isinstance(row, Compared) else row.searched.result.cut
-
-
-def _table(*headers: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    return table

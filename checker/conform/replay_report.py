@@ -76,7 +76,7 @@ def observations(out: Console, shown: Shown) -> None:
 
 def _objects(out: Console, shown: Shown) -> None:
     model, found = shown.model, shown.found
-    statement = next((p.declared.doc for p in model.bound.properties if p.name == found.trace.property), "")
+    statement = next((p.declared.doc for p in model.bound.every if p.name == found.trace.property), "")
     if statement:
         out.print(f"{found.trace.property}: {' '.join(statement.split())}", style="bold")
     if found.message:

@@ -30,14 +30,14 @@ def print_report(out: Console, shown: text.Shown, searched: Searched) -> None:
     for prop in shown.result.violations:
         path = searched.paths.get(prop.name)
         if prop.trace is not None and path is not None:
-            text.violation(out, shown, prop, _end(path))
+            text.violation(out, shown.model, prop, full=shown.full_states, end=_end(path))
             beside(out, shown, path)
     if searched.ended is not None:
         ended(out, shown, searched.ended)
     text.coverage(out, shown)
     if searched.states < searched.result.figures.distinct:
         out.print(f"Hidden state: the spec tells only {number(searched.states)} of these states of the implementation apart.")
-    text.commands(out, shown)
+    text.commands(out, shown.replay)
 
 
 def _end(path: Shown) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from .terminal import columns
+
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 class RowLike(Protocol):
@@ -54,12 +55,12 @@ def print_derived(out: Console, derived: DerivedLike, *, verbose: bool) -> None:
         for row in rows:
             out.print(_line(row, derived.source))
     else:
-        table = _table("model", "value", "config", "how", "from")
+        table = columns("model", "value", "config", "how", "from", whole=("value", "how"))
         for row in rows:
             table.add_row(row.name, _text(row.model), _text(row.config), row.how, _place(row.source, derived.source))
         out.print(table)
     if verbose:
-        reasons = _table("model", "why")
+        reasons = columns("model", "why")
         for row in rows:
             reasons.add_row(row.name, row.why)
         out.print()
@@ -76,15 +77,6 @@ def _line(row: RowLike, file: str) -> str:
     value = row.config if row.model is None else row.model
     given = "" if row.model is None or row.config is None else f" from {row.config}"
     return f"{row.name}: {'' if value is None else f'{value}, '}{row.how}{given} ({_place(row.source, file)})"
-
-
-def _table(*headers: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for header in headers:
-        table.add_column(header, overflow="fold", no_wrap=header in ("value", "how"))
-    return table
 
 
 def _place(place: str, file: str) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,7 +138,7 @@ class Said:
 def result_document(model: Model, result: Result, said: Said) -> ResultDocument:
     """Put a result into its JSON form."""
     figures = result.figures
-    properties = [_property(model, result, p, said) for p in result.properties]
+    properties = [property_part(model, p, result.engine, said.source, said.replay) for p in result.properties]
     first = result.violations[0].name if result.violations else None
     least, mean, greatest = figures.degrees
     spent = {name: figures.seconds.get(name, 0.0) for name in ("compile", "search")}
@@ -183,12 +184,13 @@ def _model(model: Model, target: str, derived: list[dict[str, Any]]) -> ModelPar
     )
 
 
-def _property(model: Model, result: Result, prop: PropertyResult, said: Said) -> PropertyPart:
+def property_part(
+    model: Model, prop: PropertyResult, engine: str, source: str | None, replay: Mapping[str, str]
+) -> PropertyPart:
+    """One property, its trace as an ITF object: `engine` found it, `source` is the spec's file."""
     made = None
     if prop.trace is not None:
-        origin = Origin.of(
-            model.bound, prop.name, source=said.source, profile=model.profile, fault=model.fault, engine=result.engine
-        )
+        origin = Origin.of(model.bound, prop.name, source=source, profile=model.profile, fault=model.fault, engine=engine)
         made = document(model.bound, prop.trace, origin)
     return PropertyPart(
         name=prop.name,
@@ -198,5 +200,5 @@ def _property(model: Model, result: Result, prop: PropertyResult, said: Said) ->
         depth=prop.depth,
         reason=prop.reason,
         trace=made,
-        replay=said.replay.get(prop.name),
+        replay=replay.get(prop.name),
     )

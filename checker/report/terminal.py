@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 PLAIN_WIDTH = 110
 """Columns of a report that does not go to a terminal, unless COLUMNS says otherwise."""
@@ -21,6 +22,16 @@ def console(stream: IO[str] | None = None) -> Console:
     terminal = out.isatty()
     width = None if terminal else _columns()
     return Console(file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False, no_color=not terminal)
+
+
+def columns(*headers: str, whole: tuple[str, ...] = ()) -> Table:
+    """An empty table without lines, one column a header; text in `whole` ones is not wrapped."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(headers), header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold", no_wrap=header in whole)
+    return table
 
 
 def _columns() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,11 @@ from ..model import DEADLOCK, SPEC_ERROR, Model
 from ..result import PropertyResult, Result, Status, Verdict
 from .show import grouped
 from .steps import tell
+from .terminal import columns
 from .words import count, number
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from ...traces.trace import Trace
 
@@ -52,15 +52,15 @@ def print_report(out: Console, shown: Shown) -> None:
     verdict(out, shown)
     for prop in shown.result.violations:
         if prop.trace is not None:
-            violation(out, shown, prop)
+            violation(out, shown.model, prop, full=shown.full_states)
     coverage(out, shown)
-    commands(out, shown)
+    commands(out, shown.replay)
 
 
-def commands(out: Console, shown: Shown) -> None:
-    """The commands that replay the shown traces."""
-    for name, command in shown.replay.items():
-        out.print(f"replay {name}: {command}" if len(shown.replay) > 1 else f"replay: {command}", soft_wrap=True)
+def commands(out: Console, replay: Mapping[str, str]) -> None:
+    """The commands that replay traces, by property."""
+    for name, command in replay.items():
+        out.print(f"replay {name}: {command}" if len(replay) > 1 else f"replay: {command}", soft_wrap=True)
 
 
 def verdict(out: Console, shown: Shown) -> None:
@@ -91,21 +91,21 @@ def _held(result: Result) -> str:
     return ", ".join(parts) or "every reachable state was seen"
 
 
-def violation(out: Console, shown: Shown, prop: PropertyResult, end: str = "") -> None:
+def violation(out: Console, model: Model, prop: PropertyResult, *, full: bool = False, end: str = "") -> None:
     """One violated property: its words, and its shortest trace as a table; `end` tells the last transition, if given."""
     assert prop.trace is not None
     out.print()
     if prop.name == SPEC_ERROR:
         out.print(f"The spec leaves its own bounds after {count(len(prop.trace), 'transition')}:", style="bold")
         out.print(f"  {prop.reason}")
-        trace(out, shown.model, prop.trace, full=shown.full_states)
+        trace(out, model, prop.trace, full=full)
         return
     if prop.name == DEADLOCK:
         out.print(
             f"A deadlock is reached after {count(len(prop.trace), 'transition')}; no shorter trace has one.",
             style="bold",
         )
-        trace(out, shown.model, prop.trace, full=shown.full_states)
+        trace(out, model, prop.trace, full=full)
         return
     if prop.trace.loop is None:
         how = f"after {count(len(prop.trace), 'transition')}; no shorter trace violates it"
@@ -115,17 +115,18 @@ def violation(out: Console, shown: Shown, prop: PropertyResult, end: str = "") -
     out.print(f"  {' '.join(prop.statement.split())}")
     if prop.reason:
         out.print(f"  {prop.reason}")
-    trace(out, shown.model, prop.trace, full=shown.full_states, end=end)
+    trace(out, model, prop.trace, full=full, end=end)
 
 
-def trace(out: Console, model: Model, shown: Trace, *, full: bool = False, end: str = "") -> None:
+def trace(out: Console, model: Model, shown: Trace, *, full: bool = False, end: str = "", begin: str = "") -> None:
     """A trace as a table: each transition with one plain sentence and what it changed (`full`: also whole states).
 
-    `end` stands in place of the sentence of the last transition, where the spec cannot tell it.
+    `begin` says what its first state is, if not the initial one; `end` stands in place of the sentence of the last
+    transition, where the spec cannot tell it.
     """
-    table = _table("#", "action", "what happens", "what changed")
+    table = columns("#", "action", "what happens", "what changed")
     table.columns[0].justify = "right"
-    table.add_row("0", "", f"the initial state{_chosen(model, shown)}", "")
+    table.add_row("0", "", begin or f"the initial state{_chosen(model, shown)}", "")
     for told in tell(model.bound, shown):
         sentences = (end,) if end and told.number == len(shown) else told.sentences
         table.add_row(str(told.number), told.call, "\n".join(sentences), "\n".join(grouped(told.changes)))
@@ -162,7 +163,7 @@ def _states(out: Console, model: Model, shown: Trace) -> None:
     for index, state in enumerate(shown.states):
         out.print()
         out.print(f"state {index}", style="bold")
-        table = _table("", "", "")
+        table = columns("", "", "")
         for name, value in shower.state(state):
             table.add_row("", name, value)
         out.print(table)
@@ -176,7 +177,7 @@ def coverage(out: Console, shown: Shown) -> None:
         f"{number(figures.distinct)} distinct {states}, {number(figures.generated)} transitions, "
         f"depth {figures.depth}{_deadlocks(result)}"
     )
-    table = _table("", "", "")
+    table = columns("", "", "")
     for status, word in LISTED:
         found = [p for p in result.properties if p.status is status]
         if found:
@@ -207,14 +208,14 @@ def _listing(found: Sequence[PropertyResult], status: Status) -> str:
 def _verbose(out: Console, shown: Shown) -> None:
     figures = shown.result.figures
     out.print()
-    table = _table("action", "enabled in", "taken")
+    table = columns("action", "enabled in", "taken")
     for column in table.columns[1:]:
         column.justify = "right"
     for action in figures.actions:
         table.add_row(action.name, number(action.enabled), number(action.taken))
     out.print(table)
     out.print()
-    table = _table("property", "kind", "result", "statement")
+    table = columns("property", "kind", "result", "statement")
     for prop in shown.result.properties:
         depth = "" if prop.depth is None else f" at depth {prop.depth}"
         table.add_row(prop.name, prop.kind, prop.status.value + depth, " ".join(prop.statement.split()))
@@ -223,12 +224,3 @@ def _verbose(out: Console, shown: Shown) -> None:
     out.print()
     out.print(f"transitions out of a state: {least} to {greatest}, {mean:.2f} on average")
     out.print(f"new states at each depth: {', '.join(map(number, figures.per_depth))}")
-
-
-def _table(*headers: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(headers), header_style="bold")
-    for header in headers:
-        table.add_column(header, overflow="fold")
-    return table

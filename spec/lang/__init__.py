@@ -17,6 +17,7 @@ from .declare import (
     published,
     quiescent,
     reachable,
+    refines,
     require,
     state,
     step,
@@ -31,5 +32,5 @@ __all__ = [
     "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
     "Switch", "abstraction", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent",
     "leads_to", "load_file", "load_module", "narrator", "observed", "published", "quiescent", "reachable", "record",
-    "require", "smaller", "state", "step",
+    "refines", "require", "smaller", "state", "step",
 ]  # fmt: skip

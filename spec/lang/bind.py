@@ -75,6 +75,7 @@ class Property:
 class BoundSpec:
     """A spec at given bounds: layout, initial states, transitions and properties, evaluated as plain Python.
 
+    `properties` are those to check, which may be fewer than are declared; `every` are all, and the lemmas.
     With `enumerable`, there must be few enough instances of its actions to try them all; without, single ones are taken.
     """
 
@@ -96,7 +97,10 @@ class BoundSpec:
         self.inits = self._rules(spec.inits)
         self.actions = self._rules(spec.actions)
         self.properties = tuple(self._property(d) for d in spec.properties if self.applicable(d))
-        self.not_applicable = tuple(d.name for d in (*spec.actions, *spec.properties) if not self.applicable(d))
+        self.lemmas = tuple(self._property(d) for d in spec.lemmas if self.applicable(d))
+        self.every = (*self.lemmas, *self.properties)
+        declared = (*spec.actions, *spec.properties, *spec.lemmas)
+        self.not_applicable = tuple(d.name for d in declared if not self.applicable(d))
 
     def applicable(self, declared: Declared) -> bool:
         """Whether the `when=` of a declaration holds at these bounds."""

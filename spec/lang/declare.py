@@ -20,7 +20,10 @@ WITNESS_KINDS = ("reachable", "latent")
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a decorator says of a function: `condition` is the quiescence or trigger predicate, `fair` weak or strong."""
+    """What a decorator says of a function: `condition` is the quiescence or trigger predicate, `fair` weak or strong.
+
+    A `lemma` is an invariant for the sake of proofs.
+    """
 
     kind: str
     name: str
@@ -28,6 +31,7 @@ class Declaration:
     when: Callable[[], Any] | None = None
     fair: str | None = None
     condition: Callable[..., Any] | None = None
+    lemma: bool = False
 
 
 class Pending:
@@ -94,8 +98,22 @@ def _property(kind: str) -> Any:
     return declare
 
 
-always = _property("always")
-"""Declare an invariant: a property of every state."""
+@overload
+def always(function: Function) -> Function: ...
+@overload
+def always(
+    *, name: str | None = None, when: Callable[[], Any] | None = None, lemma: bool = False
+) -> Callable[[Function], Function]: ...
+def always(function: Any = None, *, name: str | None = None, when: Callable[[], Any] | None = None, lemma: bool = False) -> Any:
+    """Declare an invariant: a property of every state.
+
+    A lemma is one that proofs by induction need, and prove as well; a search looks at it only where it is named.
+    """
+    if function is not None:
+        return _declare(function, "always", None)
+    return Pending("always", lambda made: _declare(made, "always", name, when=when, lemma=lemma))
+
+
 step = _property("step")
 """Declare a property of every transition: a function of the state and its successor."""
 reachable = _property("reachable")
@@ -161,6 +179,17 @@ def published(function: Function) -> Function:
     `Published` is a protocol in checker/conform/published.py; used to read recorded events only, and outside the subset.
     """
     return _declare(function, "published", None)
+
+
+def refines(protocol: str) -> Callable[[Function], Function]:
+    """Declare how the spec is an instance of a protocol of any size: plain Python, `(values) -> Refinement`.
+
+    `Refinement` is a protocol in checker/prove/refine.py; used to hold transitions against the named protocol only, and
+    outside the subset.
+    """
+    if not isinstance(protocol, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what a user forgets
+        raise TypeError('@refines takes the name of a protocol: @refines("fence")')
+    return Pending("refines", lambda made: _declare(made, "refines", protocol))
 
 
 def require(condition: Any) -> None:

@@ -60,7 +60,7 @@ def elaborate(spec: Spec) -> Elaborated:
     """Check and type every declared function of a spec; `LanguageError` at the first thing outside the language."""
     program, made = Program(spec, Elaborator), dict[Any, Function]()
     written = set[Callable[..., Any]]()
-    for declared in (*spec.inits, *spec.actions, *spec.properties):
+    for declared in (*spec.inits, *spec.actions, *spec.properties, *spec.lemmas):
         kind = declared.declaration.kind
         parameters: list[Any] = [PlaceType(spec.state, ("s",))]
         if kind == "step":

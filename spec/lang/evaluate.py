@@ -68,6 +68,12 @@ class Evaluator(Generic[V]):
         """Whether a property's own formula holds (for a step property: with the successor's cells), and its obligations."""
         return self._truth(prop.declared.function, cells if after is None else (*cells, *after), len(cells))
 
+    def sides(self, prop: Property, cells: Sequence[V], after: Sequence[V] | None = None) -> dict[int, V]:
+        """Whether each left side of a property, by number, holds somewhere in it: a property is vacuous where it never does."""
+        run = Run(self.bound, self.domain, cells, () if after is None else after)
+        run.function(self.functions.of(prop.declared.function), ())
+        return run.sides
+
     def condition(self, prop: Property, cells: Sequence[V]) -> tuple[V, tuple[Obligation[V], ...]]:
         """Whether the condition of a quiescent or leads-to property holds, and its obligations."""
         return self._truth(prop.declared.declaration.condition, cells, len(cells))

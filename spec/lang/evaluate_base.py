@@ -53,7 +53,8 @@ class Frame(Generic[V]):
 class Evaluation(Generic[V]):
     """One evaluation of a function of a spec.
 
-    `path` is the condition under which control is here, `enabled` that no `require` has failed so far. An evaluation is
+    `path` is the condition under which control is here, `enabled` that no `require` has failed so far, `sides` the left sides
+    of a property by number. An evaluation is
     `aborted` where an obligation or requirement is known to fail; what comes after in the same block is skipped.
     """
 
@@ -65,10 +66,16 @@ class Evaluation(Generic[V]):
         self.enabled: V = self.true
         self.aborted = False
         self.obligations: list[Obligation[V]] = []
+        self.sides: dict[int, V] = {}
         self.roots: list[int] = []
         self.frame: Frame[V] = Frame(0, 0)
 
     # ---- what is known
+
+    def note_side(self, number: int, held: V) -> None:
+        """A left side is evaluated here: it holds in this evaluation if it does here or elsewhere."""
+        here = self.domain.both(self.path, held)
+        self.sides[number] = self.domain.either(self.sides.get(number, self.false), here)
 
     def surely(self, condition: V) -> bool:
         """Whether a condition is known to hold."""
@@ -158,6 +165,8 @@ class Evaluation(Generic[V]):
     def same(self, left: V, left_type: Any, right: V, right_type: Any) -> V:
         """Whether two scalars are equal; None equals no number, also not the -1 that stands for it."""
         domain = self.domain
+        if t.NOTHING in (left_type, right_type) and not (right_type if left_type == t.NOTHING else left_type).maybe:
+            return self.false
         equal = domain.equal(left, right)
         if left_type.maybe != right_type.maybe and t.NOTHING not in (left_type, right_type):
             plain = right if left_type.maybe else left

@@ -164,7 +164,9 @@ class Expressions(Sequences[V]):
         return domain.choose(condition, then, otherwise)
 
     def _seen(self, node: t.Seen) -> V:
-        return self.value(node.operand)
+        held = self.value(node.operand)
+        self.note_side(node.number, held)
+        return held
 
     def _implies(self, node: t.Implies) -> V:
         left = self.value(node.left)
@@ -219,6 +221,8 @@ class Expressions(Sequences[V]):
 
     def _gather(self, node: t.Quantified, guard: V, total: list[V]) -> None:
         domain, value = self.domain, self.value(node.element)
+        if node.side is not None:
+            self.note_side(node.side, self.true)
         match node.op:
             case "all":
                 total[0] = domain.both(total[0], domain.either(domain.negation(guard), value))

@@ -7,10 +7,10 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .bounds import Bound, Index, Number, Switch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .elaborate import Elaborated
 
 MAX_SOURCE_BYTES = 4_000_000
-PLAIN_KINDS = ("narrator", "observed", "abstraction", "published")
+PLAIN_KINDS = ("narrator", "observed", "abstraction", "published", "refines")
 """Declared functions that are ordinary Python: the rules of the language do not apply to them."""
 
 
@@ -71,10 +71,12 @@ class Spec:
     inits: tuple[Declared, ...]
     actions: tuple[Declared, ...]
     properties: tuple[Declared, ...]
+    lemmas: tuple[Declared, ...]
     narrator: Callable[..., list[str]] | None
     observed: Callable[..., Mapping[str, Any]] | None
     abstraction: Callable[..., Mapping[str, Any]] | None
     published: Callable[[Mapping[str, int | str]], Any] | None
+    refines: Mapping[str, Callable[[Mapping[str, int | str]], Any]]
     sources: tuple[Path, ...]
     elaborated: Elaborated | None = None
 
@@ -175,11 +177,7 @@ def collect(module: ModuleType, name: str) -> Spec:
     _refuse_pending(module)
     declared = [v for v in members.values() if inspect.isfunction(v) and hasattr(v, MARK)]
     declared = list(dict.fromkeys(declared))
-    by_kind: dict[str, list[Declared]] = {}
-    for function in declared:
-        declaration: Declaration = getattr(function, MARK)
-        parameters = () if declaration.kind in PLAIN_KINDS else _parameters(function, declaration)
-        by_kind.setdefault(declaration.kind, []).append(Declared(function, declaration, parameters))
+    by_kind = _by_kind(declared)
     made = [d for kind in PROPERTY_KINDS for d in by_kind.get(kind, [])]
     properties = sorted(made, key=lambda d: declared.index(d.function))
     actions = by_kind.get("action", [])
@@ -187,6 +185,7 @@ def collect(module: ModuleType, name: str) -> Spec:
         raise LoadError(f"{module.__file__}: no function under @action; a spec needs at least one")
     _unique(actions + by_kind.get("init", []), "action")
     _unique(properties, "property")
+    _unique(by_kind.get("refines", []), "refinement of")
     plain = {kind: by_kind[kind][-1].function for kind in PLAIN_KINDS if kind in by_kind}
     spec = Spec(
         name=name,
@@ -196,14 +195,26 @@ def collect(module: ModuleType, name: str) -> Spec:
         bounds=_bounds(module),
         inits=tuple(by_kind.get("init", [])),
         actions=tuple(actions),
-        properties=tuple(properties),
+        properties=tuple(p for p in properties if not p.declaration.lemma),
+        lemmas=tuple(p for p in properties if p.declaration.lemma),
         narrator=plain.get("narrator"),
         observed=plain.get("observed"),
         abstraction=plain.get("abstraction"),
         published=plain.get("published"),
+        refines={declared.name: declared.function for declared in by_kind.get("refines", [])},
         sources=tuple(Path(str(m.__file__)) for m in spec_modules(module)),
     )
     return _elaborated(spec)
+
+
+def _by_kind(functions: Sequence[FunctionType]) -> dict[str, list[Declared]]:
+    """What decorated functions declare, in order, by the decorator."""
+    by_kind: dict[str, list[Declared]] = {}
+    for function in functions:
+        declaration: Declaration = getattr(function, MARK)
+        parameters = () if declaration.kind in PLAIN_KINDS else _parameters(function, declaration)
+        by_kind.setdefault(declaration.kind, []).append(Declared(function, declaration, parameters))
+    return by_kind
 
 
 def _elaborated(spec: Spec) -> Spec:
@@ -302,9 +313,15 @@ def _is_spec_module(module: ModuleType) -> bool:
     )
 
 
+def _states_lemmas(module: ModuleType) -> bool:
+    """Whether a module is where lemmas stand."""
+    own = (v for v in module.__dict__.values() if inspect.isfunction(v) and v.__module__ == module.__name__)
+    return any(getattr(function, MARK).lemma for function in own if hasattr(function, MARK))
+
+
 def _bounds(module: ModuleType) -> dict[str, Bound | Switch]:
     found: dict[str, Bound | Switch] = {}
-    for one in spec_modules(module):
+    for one in sorted(spec_modules(module), key=_states_lemmas):  # what proofs need comes last
         for value in one.__dict__.values():
             if isinstance(value, Bound | Switch) and found.setdefault(value.name, value) is not value:
                 raise LoadError(f"{one.__file__}: two different bounds are named {value.name!r}")

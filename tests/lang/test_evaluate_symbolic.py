@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from fencepost.checker.prove.terms import Term, Terms, assignment, evaluate, reachable, symbolic_cells
 from fencepost.spec.lang import BoundSpec, Property, Rule, State, load_file, load_module
 from fencepost.spec.lang.evaluate import Evaluator, Outcome, UnboundedLoop
 
 from . import agreement
-from .terms import Term, Terms, assignment, evaluate, reachable, symbolic_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 EVERYTHING = Path(__file__).parent / "specs" / "everything.py"

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.checker.prove.terms import Term, assignment, symbolic_cells
 from fencepost.spec.lang import Arguments, BoundSpec, Rule, load_file
 from fencepost.spec.lang.evaluate import Evaluator
 
 from . import agreement
-from .terms import Term, assignment, symbolic_cells
 
 z3: Any = pytest.importorskip("z3")
 from .z3_domain import Z3Terms  # noqa: E402 - it imports z3, which may not be there

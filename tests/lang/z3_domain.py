@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from .terms import Term, Terms, reachable
+from fencepost.checker.prove.terms import Term, Terms, reachable
 
 z3: Any = importlib.import_module("z3")
 

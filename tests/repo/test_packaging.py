@@ -15,9 +15,9 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("spec", "checker", "impl", "traces")
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # Import names that differ from the name of the package.
-PACKAGE_OF = {"yaml": "pyyaml"}
+PACKAGE_OF = {"yaml": "pyyaml", "z3": "z3-solver"}
 # Imported by name only where they are used, and installed by extras, some of them of later parts.
-OPTIONAL = {"coverage", "torch", "vllm"}
+OPTIONAL = {"coverage", "msgspec", "torch", "vllm"}
 
 
 def name_of(requirement: str) -> str:
@@ -37,6 +37,8 @@ def imported_packages(path: Path) -> Iterator[str]:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             names = [node.module]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module":
+            names = [str(a.value) for a in node.args[:1] if isinstance(a, ast.Constant)]
         for name in (name.split(".")[0] for name in names):
             if name not in sys.stdlib_module_names and name != "fencepost":
                 yield PACKAGE_OF.get(name, name)
@@ -89,7 +91,9 @@ def test_only_specs_escape_the_type_checker() -> None:
             # A spec imports the language, specs and the plain Python beside it (for people and drivers), and IntEnum.
             beside = re.match(r"from \.(\w+) import ", line)
             known = re.match(r"from (__future__|enum|[\w.]*\blang) import ", line)
-            spec = beside and (beside[1] in ("narrate", "observe", "events") or path.with_name(f"{beside[1]}.py") in files)
+            spec = beside and (
+                beside[1] in ("narrate", "observe", "events", "refine") or path.with_name(f"{beside[1]}.py") in files
+            )
             assert known or spec, f"{path}: {line}"
 
 

@@ -6,12 +6,12 @@ term with a narrower range around it; `core` is the term itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from fencepost.spec.lang import BoundSpec
-from fencepost.spec.lang.domain import GREATEST, LEAST, Domain
-from fencepost.spec.lang.layout import SetShape
+from ...spec.lang import BoundSpec
+from ...spec.lang.domain import GREATEST, LEAST, Domain
+from ...spec.lang.layout import SetShape
 
 MOST_FACTS = 48
 """Conjunctions remember at most so many of their parts."""
@@ -32,6 +32,18 @@ class Term:
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.args))
         return f"{self.op}({inner})" if self.args else f"{self.value}"
+
+
+def _is_at_most(term: Term, most: Term, depth: int = 12) -> bool:
+    """Whether a number is surely no more than another one, as what is taken of something is no more than that."""
+    if term is most.core or term.high <= most.low:
+        return True
+    if term.op != "choose" or depth == 0:
+        return False
+    condition, then, otherwise = term.args
+    least = condition.op == "less" and condition.args == (then, otherwise)  # the lesser of the two
+    of = any if least else all
+    return of(_is_at_most(one, most, depth - 1) for one in (then, otherwise))
 
 
 def _number(term: Term) -> int:
@@ -116,7 +128,10 @@ class Terms(Domain[Term]):
             return self.add(left, self.number(-right.value))
         if left.core is right.core:
             return self.number(0)
-        return self._core("subtract", (left, right), left.low - right.high, left.high - right.low)
+        low = left.low - right.high
+        if low < 0 and _is_at_most(right.core, left):
+            low = 0
+        return self._core("subtract", (left, right), low, left.high - right.low)
 
     def multiply(self, left: Term, right: Term) -> Term:
         if left.op == "constant":
@@ -301,13 +316,13 @@ class Terms(Domain[Term]):
         return chosen.args[member] if member < len(chosen.args) else self.no
 
 
-def reachable(roots: Sequence[Term]) -> Iterator[Term]:
-    """Every term that the roots are made of, parts before wholes, ranges around a term left out."""
+def reachable(roots: Sequence[Term], known: Container[Term] = ()) -> Iterator[Term]:
+    """Every term that the roots are made of, parts before wholes, ranges around a term left out, and what is known already."""
     done: set[Term] = set()
     stack = [(root.core, False) for root in reversed(roots)]
     while stack:
         term, expanded = stack.pop()
-        if term in done:
+        if term in done or term in known:
             continue
         if expanded:
             done.add(term)

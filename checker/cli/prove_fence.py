@@ -1,0 +1,42 @@
+"""`fencepost prove fence`: the fence and the free queue, for any number of requests, blocks and steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    from .check import Output
+
+WORD = "fence"
+"""What is proved where this is the target."""
+
+
+def refuse(*given: object) -> None:
+    """`UsageError` where options were given that are about models."""
+    if any(given):
+        raise UsageError("prove fence is about any size; it takes --query-time, --certificate, --json, -q and -v only")
+
+
+def run(output: Output, *, each: float, certificate: Path | None) -> int:
+    """Prove, print and write what was asked for; returns the exit code."""
+    import json
+
+    from ...traces.files import write_whole
+    from ..prove.protocol_certificate import certificate as obligations
+    from ..prove.protocol_fence import PROVED, prove_fence
+    from ..prove.protocol_report import EXIT_CODES, document_of_fence, print_fence, verdict_of_fence
+    from ..report.terminal import console
+
+    found = prove_fence(each)
+    if output.json:
+        print(json.dumps(document_of_fence(found), indent=2))
+    elif output.quiet:
+        verdict_of_fence(console(), found)
+    else:
+        print_fence(console(), found, verbose=output.verbose)
+    if certificate is not None:
+        write_whole(certificate, obligations(*PROVED))
+    return EXIT_CODES[found.verdict]

@@ -1,0 +1,1 @@
+"""Proofs with Z3: bounded model checking to any depth, and induction."""

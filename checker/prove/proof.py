@@ -1,0 +1,202 @@
+"""The result of a proof: what is proved of every reachable state, and of what else what is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ...spec.lang import BoundSpec, Property
+from ...spec.lang.declare import WITNESS_KINDS
+from ..model import SPEC_ERROR, Limits, Model
+from ..result import PropertyResult, Status, Verdict
+from .bmc import DECIDED, Bounded, BoundedSearch, OnDepth
+from .induction import Answer, Induced, Induction, Tell, Unkept
+from .reached import Reached, reached, unseen
+
+SEARCHED = 60.0
+"""Seconds to look for a counterexample of what is not proved, where no limit is given."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Why something is not proved: the answers that are missing; where a state was found, whether it is reachable."""
+
+    name: str
+    answers: tuple[Answer, ...]
+    reachable: bool | None = None
+
+    @property
+    def unkept(self) -> Unkept | None:
+        """The first counterexample to induction, if there is one."""
+        return next((answer.unkept for answer in self.answers if answer.unkept is not None), None)
+
+    @property
+    def words(self) -> str:
+        """Which actions it is open for."""
+        lost = [answer.action for answer in self.answers if answer.answer == "unkept"]
+        unknown = [answer.action for answer in self.answers if answer.answer == "unknown"]
+        told = [f"not inductive: {', '.join(lost)} may break it"] if lost else []
+        return "; ".join([*told, *([f"no answer in time: {', '.join(unknown)}"] if unknown else [])]) or "not looked at"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Properties that were to be proved and lemmas, each with what is known of it.
+
+    `gaps` says of each that is not proved what is missing; `bounded` is the search for counterexamples of these, `reached`
+    the states that were explored to judge the gaps; `open` lists properties that induction does not decide. `nowhere` lists
+    what no reachable state shows though it should, `unseen` what none of those explored does.
+    """
+
+    properties: tuple[PropertyResult, ...]
+    lemmas: tuple[PropertyResult, ...]
+    induced: Induced
+    gaps: tuple[Gap, ...]
+    bounded: Bounded | None
+    reached: Reached | None
+    open: tuple[str, ...]
+    nowhere: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """What makes the proof worthless: what the facts rule out, or no reachable state shows."""
+        return tuple(dict.fromkeys((*self.induced.vacuous, *self.nowhere)))
+
+    @property
+    def violations(self) -> tuple[PropertyResult, ...]:
+        """The violated properties, shortest trace first."""
+        found = [p for p in self.properties if p.status is Status.VIOLATED]
+        return tuple(sorted(found, key=lambda p: p.depth or 0))
+
+    @property
+    def proved(self) -> tuple[PropertyResult, ...]:
+        """The properties that hold in every reachable state."""
+        return tuple(p for p in self.properties if p.status is Status.HOLDS)
+
+    @property
+    def verdict(self) -> Verdict:
+        """HOLDS if everything asked for is proved and nothing is vacuous."""
+        if self.violations:
+            return Verdict.VIOLATED
+        return Verdict.UNDETERMINED if self.reason else Verdict.HOLDS
+
+    @property
+    def reason(self) -> str | None:
+        """Why the verdict is UNDETERMINED."""
+        if self.violations:
+            return None
+        open_ = [f"{p.name} ({p.reason})" for p in self.properties if p.status is Status.UNDETERMINED]
+        if open_ and self.induced.cut:
+            return self.induced.cut
+        if open_:
+            return f"not proved: {'; '.join(open_)}"
+        if self.vacuous:
+            return f"vacuous: {'; '.join(self.vacuous)}"
+        if self.open:
+            return "; ".join(self.open)
+        return None if self.proved else "there is nothing to prove: no property of states or steps applies"
+
+    @property
+    def exit_code(self) -> int:
+        """0 proved, 1 violated, 3 undetermined; 2 if the spec itself is at fault."""
+        if any(p.name == SPEC_ERROR for p in self.violations):
+            return 2
+        return {Verdict.HOLDS: 0, Verdict.VIOLATED: 1, Verdict.UNDETERMINED: 3}[self.verdict]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Who is told what while a proof is under way: of each action, of each length of path, of what is done next."""
+
+    action: Tell | None = None
+    depth: OnDepth | None = None
+    next: Callable[[str], None] = lambda _: None
+
+
+def prove(model: Model, limits: Limits, *, each: float, told: Told) -> Proof:
+    """Prove the properties of a model by induction; of those that are not proved, look for counterexamples.
+
+    `each` is the most seconds for a query.
+    """
+    begun = time.monotonic()
+    bound = model.bound
+    induced = Induction(model, limits, told.action, each=each, next=told.next).run()
+    gaps = _gaps(bound, induced)
+    seen, bounded, nowhere, unshown = None, None, (), ()
+    if not gaps and not induced.vacuous and induced.cut is None:
+        told.next("exploring states, to see that it is about something")
+        nowhere, unshown = unseen(model, limits)
+    if gaps and induced.cut is None:
+        told.next("exploring states, to judge what is not proved")
+        seen = reached(bound)
+        gaps = tuple(_judged(gap, seen) for gap in gaps)
+        bounded = _searched(model, limits, begun, gaps, seen, told)
+    violated = {p.name: p for p in bounded.violations} if bounded else {}
+    wanted = [_result(bound, prop, induced, violated, gaps) for prop in _wanted(bound)]
+    if SPEC_ERROR in violated:
+        wanted.append(violated[SPEC_ERROR])
+    elif any(gap.name == SPEC_ERROR for gap in gaps):
+        wanted.append(_not_proved(SPEC_ERROR, "built in", "The spec stays within its own bounds.", gaps))
+    lemmas = tuple(_result(bound, p, induced, violated, gaps) for p in bound.lemmas)
+    named = [p for p in bound.properties if p.kind not in (*DECIDED, *WITNESS_KINDS)]
+    open_ = tuple(f"{p.name} is about progress, which induction does not decide" for p in named)
+    return Proof(tuple(wanted), lemmas, induced, gaps, bounded, seen, open_, nowhere, unshown)
+
+
+def _wanted(bound: BoundSpec) -> list[Property]:
+    """What can be proved of what is to be checked."""
+    return [p for p in bound.properties if p.kind in DECIDED]
+
+
+def _gaps(bound: BoundSpec, induced: Induced) -> tuple[Gap, ...]:
+    """What is not proved: properties, lemmas, and that the spec keeps its bounds."""
+    every = [p.name for p in bound.every if p.kind in DECIDED] + [SPEC_ERROR]
+    found: list[Gap] = []
+    for name in every:
+        missing = tuple(answer for answer in induced.missing if answer.fact == name)
+        if missing or name not in (*induced.kept, *induced.stepped):
+            found.append(Gap(name, missing))
+    return tuple(found)
+
+
+def _searched(model: Model, limits: Limits, begun: float, gaps: tuple[Gap, ...], seen: Reached, told: Told) -> Bounded | None:
+    """The search for counterexamples of wanted properties with gaps, and of steps out of the spec's bounds.
+
+    Where all states were seen, paths need not be longer than the way to the last of them, and a transition.
+    """
+    bound, names = model.bound, {gap.name for gap in gaps}
+    kept = bound.properties
+    left = SEARCHED if limits.max_seconds is None else limits.max_seconds - (time.monotonic() - begun)
+    wanted = tuple(p for p in _wanted(bound) if p.name in names)
+    if left <= 0 or not (wanted or SPEC_ERROR in names):
+        return None
+    told.next("looking for a counterexample of what is not proved, path by path:")
+    bound.properties = wanted
+    deepest = seen.depth + 1 if seen.all else None
+    try:
+        return BoundedSearch(model, replace(limits, max_seconds=left, max_depth=deepest), told.depth).run()
+    finally:
+        bound.properties = kept
+
+
+def _judged(gap: Gap, seen: Reached) -> Gap:
+    unkept = gap.unkept
+    return gap if unkept is None else replace(gap, reachable=seen.has(unkept.before))
+
+
+def _result(
+    bound: BoundSpec, prop: Property, induced: Induced, violated: dict[str, PropertyResult], gaps: tuple[Gap, ...]
+) -> PropertyResult:
+    if prop.name in violated:
+        return violated[prop.name]
+    kind = "lemma" if prop.declared.declaration.lemma else prop.kind
+    if prop.name in (*induced.kept, *induced.stepped):
+        return PropertyResult(prop.name, kind, prop.declared.doc, Status.HOLDS)
+    return _not_proved(prop.name, kind, prop.declared.doc, gaps)
+
+
+def _not_proved(name: str, kind: str, statement: str, gaps: tuple[Gap, ...]) -> PropertyResult:
+    gap = next(gap for gap in gaps if gap.name == name)
+    return PropertyResult(name, kind, statement, Status.UNDETERMINED, None, gap.words)

@@ -1,0 +1,76 @@
+"""States that are surely reachable, and facts that are true in all of them: to judge and mend a failed induction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...spec.lang import BoundSpec, SpecError, State
+from ..explore import explore
+from ..explore.native.stepper import Stepper
+from ..model import Limits, Model, Options
+from ..result import Status
+
+MOST_STATES = 20_000
+MOST_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Reachable states up to symmetry, up to a number of transitions; `all` if there are no others."""
+
+    stepper: Stepper
+    states: frozenset[State]
+    depth: int
+    all: bool
+
+    def has(self, state: State) -> bool | None:
+        """Whether a state is reachable; None where that is not known."""
+        return True if self.stepper.canonical(state)[0] in self.states else False if self.all else None
+
+
+def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What no state explored shows, of what must be somewhere for a proof to say anything: surely nowhere, and not yet.
+
+    Actions, witnesses and left sides, looked for by a search of the model; what is nowhere is known only if it saw every state.
+    """
+    bound = model.bound
+    kept, bound.properties = bound.properties, tuple(p for p in bound.every if not p.declared.declaration.lemma)
+    try:
+        short = replace(limits, max_states=MOST_STATES, max_seconds=MOST_SECONDS, max_depth=None)
+        found = explore(model, Options(deadlock=False, keep_going=True, limits=short))
+    finally:
+        bound.properties = kept
+    if found.cut is None:
+        return found.vacuous, ()
+    actions = [f"action {action.name}" for action in found.figures.actions if not action.enabled]
+    witnesses = [f"witness {p.name}" for p in found.properties if p.kind == "reachable" and p.status is not Status.REACHED]
+    return (), (*actions, *witnesses)
+
+
+def reached(bound: BoundSpec, most: int = MOST_STATES, seconds: float = MOST_SECONDS) -> Reached:
+    """Explore level by level until so many states were found, or so much time is over."""
+    stepper = Stepper(bound)
+    ends = time.monotonic() + seconds
+    level = list(dict.fromkeys(stepper.canonical(state)[0] for _, _, state in bound.initial()))
+    found = dict.fromkeys(level)
+    depth = 0
+    while level:
+        fresh: list[State] = []
+        for state in level:
+            for after in _successors(stepper, state):
+                if after not in found:
+                    found[after] = None
+                    fresh.append(after)
+            if len(found) >= most or time.monotonic() >= ends:
+                return Reached(stepper, frozenset(found), depth, False)
+        level, depth = fresh, depth + bool(fresh)
+    return Reached(stepper, frozenset(found), depth, True)
+
+
+def _successors(stepper: Stepper, state: State) -> Sequence[State]:
+    try:
+        return [stepper.canonical(after)[0] for _, _, after in stepper.successors(state)]
+    except SpecError:
+        return []

@@ -1,0 +1,1 @@
+"""Protocols for any number of requests, blocks and steps: the fence that defers frees, and the free queue."""

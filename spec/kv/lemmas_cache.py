@@ -1,0 +1,222 @@
+"""Lemmas about the prefix cache, and about what blocks contain once the steps in flight have run."""
+
+from __future__ import annotations
+
+from ..lang import always
+from .bounds import BLOCK_SIZE, BLOCKS, CACHING, OWN, REQUESTS, STALE
+from .cache import expects, stands_for, text
+from .device import rows_written
+from .pool import blocks_for, in_flight
+from .state import Job, Status
+
+
+@always(lemma=True)
+def hashes_fit(s):
+    """A block without a hash has one holder at most; a hash of one's own text is of a request that lives and wrote so far."""
+    return all(hash_fits(s, b) for b in range(BLOCKS))
+
+
+def hash_fits(s, b):
+    """The same for one block."""
+    if s.key[b] == 0:
+        return s.refs[b] <= 1 and s.key_at[b] == 0 and s.key_of[b] is None
+    if s.key[b] < OWN:
+        return s.key_of[b] is None
+    if s.key_of[b] is None:
+        return s.key_at[b] == 0 and not any(b in s.table[r] for r in range(REQUESTS))
+    return any(s.key_of[b] == r and has_text(s, r, s.key_at[b]) for r in range(REQUESTS))
+
+
+def has_text(s, r, k):
+    """Whether a request that may own hashes knows all tokens of its k-th block, and they are its own."""
+    live = s.status[r] == Status.RUNNING or s.status[r] == Status.PREEMPTED
+    loaded = s.status[r] == Status.WAITING and len(s.table[r]) > 0
+    return (live or loaded) and (k + 1) * BLOCK_SIZE <= s.prompt[r] + s.known[r] and text(s, r, k) == OWN
+
+
+@always(lemma=True, when=lambda: CACHING == 1)
+def cached_is_hashed(s):
+    """What can be hit are the blocks whose hash somebody can have, each once."""
+    return all(
+        sum(1 for c in s.cached if c == b) == int(s.key[b] > 0 and (s.key[b] < OWN or s.key_of[b] is not None))
+        for b in range(BLOCKS)
+    )
+
+
+@always(lemma=True, when=lambda: CACHING == 1)
+def tables_are_hashed(s):
+    """Hashed blocks of a table stand for their places in it, as far as tokens are known; others follow after them."""
+    return all(table_hashed(s, r) for r in range(REQUESTS))
+
+
+def table_hashed(s, r):
+    """The same for one request."""
+    return all(place_hashed(s, r, k) for k in range(len(s.table[r])))
+
+
+def place_hashed(s, r, k):
+    """The same for one block of a table; what is loaded is hashed once that is reported."""
+    b = s.table[r][k]
+    if s.key[b] == 0:
+        return True
+    if s.status[r] == Status.HELD:
+        return s.key[b] < OWN and s.key_at[b] == k
+    if s.status[r] == Status.LOADING and s.key[b] == OWN:
+        return False
+    return stands_for(s, b, r, k) and (k == 0 or s.key[s.table[r][k - 1]] > 0)
+
+
+@always(lemma=True, when=lambda: CACHING == 1)
+def entries_name_once(s):
+    """A parked entry names a block once."""
+    at = 0
+    good = True
+    for e in range(len(s.entries)):
+        for i in range(s.entries[e].size):
+            for j in range(i + 1, s.entries[e].size):
+                if s.parked[at + i] == s.parked[at + j]:
+                    good = False
+        at += s.entries[e].size
+    return good
+
+
+@always(lemma=True)
+def steps_share_texts(s):
+    """A step names a block at one place only, and for several requests only where their texts are the same."""
+    return all(shared_by_text(s, k) for k in range(len(s.flight)))
+
+
+def shared_by_text(s, k):
+    """The same for one step."""
+    step = s.flight[k]
+    at = 0
+    good = True
+    for r in step.owners:
+        size = blocks_for(step.start[r] + step.count[r])
+        for i in range(size):
+            if not alone(s, k, step.blocks[at + i], r, i):
+                good = False
+        at += size
+    return good
+
+
+def alone(s, k, b, r, i):
+    """Whether all that name a block in a step mean the request's i-th one."""
+    step = s.flight[k]
+    at = 0
+    good = True
+    for q in step.owners:
+        size = blocks_for(step.start[q] + step.count[q])
+        for j in range(size):
+            if step.blocks[at + j] == b and not (i == j and (q == r or same_text(s, q, r, i))):
+                good = False
+        at += size
+    return good
+
+
+def same_text(s, q, r, i):
+    """Whether the i-th blocks of two requests are of one shared text."""
+    return s.group[q] > 0 and s.group[q] == s.group[r] and (i + 1) * BLOCK_SIZE <= min(s.prompt[q], s.prompt[r])
+
+
+@always(lemma=True, when=lambda: STALE == "marked")
+def reuse_is_rewritten(s):
+    """A block that a step is still to write as what it no longer is gets its new content from a later step."""
+    return all(s.flight[k].ran or rewritten(s, k) for k in range(len(s.flight)))
+
+
+def rewritten(s, k):
+    """The same for one step."""
+    step = s.flight[k]
+    at = 0
+    good = True
+    for r in step.owners:
+        size = blocks_for(step.start[r] + step.count[r])
+        for i in range(size):
+            b = step.blocks[at + i]
+            if not expects(s, b, r, i) and not saved(s, k, b):
+                good = False
+        at += size
+    return good
+
+
+def saved(s, k, b):
+    """Whether later steps fill a block before anybody reads it, whatever is in it until then; loads do not wait for them."""
+    found = b not in s.cached or filled_by(s, b, 0, k + 1, len(s.flight)) == BLOCK_SIZE
+    return found and all(
+        saved_for(s, k, b, r, i) for r in range(REQUESTS) for i in range(len(s.table[r])) if s.table[r][i] == b
+    )
+
+
+def saved_for(s, k, b, r, i):
+    """The same for one request that has the block at a place."""
+    if s.status[r] != Status.RUNNING:
+        return s.key[b] > 0
+    use = next_step(s, r, i)
+    if use == len(s.flight):
+        return False
+    end = s.flight[use].start[r] + s.flight[use].count[r]
+    return filled_by(s, b, 0, k + 1, use + 1) >= min(BLOCK_SIZE, end - i * BLOCK_SIZE)
+
+
+@always(lemma=True, when=lambda: STALE == "marked")
+def content_comes_in_time(s):
+    """What a request computed is in its slots by the time that its next step has run."""
+    return all(in_time(s, r) for r in range(REQUESTS))
+
+
+def in_time(s, r):
+    """The same for one request; of one that waits, what is hashed may come later."""
+    if s.status[r] == Status.RUNNING:
+        use = next_step(s, r, 0)
+        end = s.computed[r]
+        until = 0
+        if use < len(s.flight):
+            end = s.flight[use].start[r] + s.flight[use].count[r]
+            until = use + 1
+        return all(holds(s, s.table[r][i], until, end - i * BLOCK_SIZE) for i in range(blocks_for(end)))
+    if s.status[r] == Status.WAITING or (s.status[r] == Status.LOADING and s.job[r] != Job.MOVING):
+        return all(
+            s.key[s.table[r][i]] > 0 or holds(s, s.table[r][i], 0, s.computed[r] - i * BLOCK_SIZE)
+            for i in range(len(s.table[r]))
+        )
+    return True
+
+
+def holds(s, b, end, tokens):
+    """Whether so many leading slots of a block, all if it has no more, are good once the first so many steps have run."""
+    return filled_by(s, b, s.good[b], 0, end) >= min(BLOCK_SIZE, tokens)
+
+
+def next_step(s, r, i):
+    """Position of the oldest step, not stale and not run yet, that uses the request's i-th block; their number if none does."""
+    found = len(s.flight)
+    for k in range(len(s.flight)):
+        uses = blocks_for(s.flight[k].start[r] + s.flight[k].count[r]) > i and in_flight(s, r, 0, k) >= s.stale[r]
+        if found == len(s.flight) and uses and not s.flight[k].ran:
+            found = k
+    return found
+
+
+def filled_by(s, b, now, first, end):
+    """Leading slots of a block that are good once steps first..end-1 have run, if so many are now."""
+    low = now
+    for k in range(len(s.flight)):
+        if first <= k and k < end and not s.flight[k].ran:
+            low = max(low, written(s, k, b, low))
+    return low
+
+
+def written(s, k, b, low):
+    """Leading slots of a block that are good once the step has run, if `low` were before it."""
+    step = s.flight[k]
+    good = low
+    at = 0
+    for r in step.owners:
+        end = step.start[r] + step.count[r]
+        for i in range(blocks_for(end)):
+            named = step.blocks[at + i] == b and expects(s, b, r, i) and rows_written(s, r)
+            if named and step.start[r] - i * BLOCK_SIZE <= good:
+                good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
+        at += blocks_for(end)
+    return good
