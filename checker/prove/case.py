@@ -20,6 +20,8 @@ PRUNING = 300
 """Milliseconds to find out that a branch cannot be taken; else it stays."""
 PRUNED = 10.0
 """Seconds to find that out of all branches of a case."""
+CONSTANTS = 10_000
+"""Milliseconds for each query about which cells are constants; without an answer none is known."""
 Lengths = Mapping[str, int]
 """Variables of the state that are sequences, with their lengths."""
 
@@ -29,13 +31,22 @@ class Case:
 
     `possible` says whether there is any. What is the same in all of them is a constant, so that most of what the action could
     do elsewhere is left out. `hypotheses` are the parts of the facts, `cells` the state, `outcome` what the action does.
-    A `plain` case has neither such constants nor an order of names.
+    Without `enabled` the action may be disabled: an action that leaves the bounds of the spec on its way to a requirement that
+    fails is wrong all the same. A `plain` case has neither such constants nor an order of names.
     """
 
     def __init__(
-        self, bound: BoundSpec, facts: Sequence[Property], rule: Rule, lengths: Lengths, *, plain: bool = False
+        self,
+        bound: BoundSpec,
+        facts: Sequence[Property],
+        rule: Rule,
+        lengths: Lengths,
+        *,
+        enabled: bool = True,
+        plain: bool = False,
     ) -> None:
-        self.bound, self.facts, self.rule, self.lengths, self.plain = bound, facts, rule, lengths, plain
+        self.bound, self.facts, self.rule, self.lengths = bound, facts, rule, lengths
+        self.enabled, self.plain = enabled, plain
         fields = {name: at for name, at, _ in bound.shape.fields}
         known = {fields[name]: length for name, length in lengths.items()}
         self._begin(known)
@@ -54,8 +65,9 @@ class Case:
         self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts)]
         self.base += [fact for cell in _flat((*self.cells, *self.arguments)) for fact in self._within(cell)]
         self.outcome = self._outcome(prune=prune)
-        self.hypotheses |= dict.fromkeys(self.split(self.outcome.enabled))
-        self.base += [self.bits.of(part) for part in self.split(self.outcome.enabled)]
+        if self.enabled:
+            self.hypotheses |= dict.fromkeys(self.split(self.outcome.enabled))
+            self.base += [self.bits.of(part) for part in self.split(self.outcome.enabled)]
 
     def _outcome(self, *, prune: bool) -> Outcome[Term]:
         """What the action does; with `prune`, on paths that it can take in these states only."""
@@ -115,8 +127,10 @@ class Case:
     def _constants(self) -> dict[int, int] | None:
         """The cells that are the same in all states of this case, with their values; None where there is no state."""
         solver = self.solver()
-        if solver.check() != z3.sat:
-            return None
+        solver.set("timeout", CONSTANTS)
+        answer = solver.check()
+        if answer != z3.sat:
+            return None if answer == z3.unsat else {}
         variables = self.state.variables()
         model = solver.model()
         same = {at: self.bits.value(cell, model) for at, cell in variables.items()}

@@ -137,11 +137,13 @@ class Induction:
         return found
 
     def holds(self, fact: Property, state: State) -> bool:
+        """Whether a fact holds in a state, in the interpreter."""
         if fact.condition is not None and not self.bound.condition_holds(fact, state):
             return True
         return self.bound.holds(fact, state)
 
     def cut(self) -> str | None:
+        """Why no more is asked; None where there is time."""
         if self.limits.cancelled():
             return self.limits.reason("cancelled")
         if self.limits.max_seconds is not None and self.left() <= 0:
@@ -163,15 +165,16 @@ class Induction:
             if self.cut() is not None:
                 break
             begun = time.monotonic()
-            names = [fact.name for fact in (*facts, *self.steps)] + [SPEC_ERROR]
+            names = [fact.name for fact in (*facts, *self.steps)]
             asked = Asked(self, rule, facts, sides)
-            self.answers.update({(name, rule.name): Answer(name, rule.name, "proved") for name in names})
+            self.answers.update({(name, rule.name): Answer(name, rule.name, "proved") for name in (*names, SPEC_ERROR)})
             asked.decide({}, names)
+            asked.decide({}, [SPEC_ERROR], enabled=False)
             if not asked.possible:
                 vacuous.append(f"action {rule.name} is never enabled where the facts hold")
             seconds = time.monotonic() - begun
             self.spent[rule.name] = self.spent.get(rule.name, 0.0) + seconds
-            self.tell(rule.name, [self.answers[name, rule.name] for name in names], seconds)
+            self.tell(rule.name, [self.answers[name, rule.name] for name in (*names, SPEC_ERROR)], seconds)
         return vacuous + [f"{name}: {place} where the facts hold" for (name, _), place in sides.items()]
 
     def _sides(self, facts: Sequence[Property]) -> dict[tuple[str, int], str]:
@@ -187,12 +190,12 @@ class Asked:
         self.induction, self.rule, self.facts, self.sides = induction, rule, facts, sides
         self.possible = False
 
-    def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
-        """Ask in a case, and where that takes long in its parts."""
-        case = Case(self.induction.bound, self.facts, self.rule, lengths)
+    def decide(self, lengths: Lengths, names: Sequence[str], *, enabled: bool = True) -> None:
+        """Ask in a case, and where that takes long in its parts; without `enabled`, also where the action is disabled."""
+        case = Case(self.induction.bound, self.facts, self.rule, lengths, enabled=enabled)
         if not case.possible:
             return
-        if not self.possible:
+        if enabled and not self.possible:
             self._confirm_enabled(case)
         where = [name for name in self.induction.order if name not in lengths]
         most = SHORT if where else self.induction.each
@@ -206,7 +209,7 @@ class Asked:
             return
         for length in range(capacity(case.bound, where[0]) + 1):
             pending = [name for name in still if self.induction.answers[name, self.rule.name].answer == "proved"]
-            self.decide({**lengths, where[0]: length}, pending)
+            self.decide({**lengths, where[0]: length}, pending, enabled=enabled)
 
     def _undecided(self, case: Case, solver: Any, names: Sequence[str], most: float) -> list[str]:
         """The facts about which it is not decided here whether the action keeps them; after some, the others are not tried."""
@@ -285,6 +288,7 @@ class Asked:
     def _confirm_enabled(self, case: Case) -> None:
         """The action can be taken here; the interpreter must say so, too."""
         solver = case.solver()
+        solver.set("timeout", int(self.induction.each * 1000))
         if solver.check() != z3.sat:
             return
         model = solver.model()
@@ -316,10 +320,11 @@ class Asked:
             after = bound.after(before, self.rule, arguments)
         except SpecError:
             return Unkept(before, self.rule, arguments, None)
-        if after is None:
-            raise Disagreement(f"the solver takes {self.rule.name}{arguments}, which the interpreter does not allow")
+        if after is None or name == SPEC_ERROR:
+            does = "takes" if after is None else "leaves the bounds of the spec with"
+            raise Disagreement(f"the solver {does} {self.rule.name}{arguments}, the interpreter does not allow that")
         try:
-            if name != SPEC_ERROR and not self._broken(name, before, after):
+            if not self._broken(name, before, after):
                 raise Disagreement(f"{self.rule.name}{arguments} breaks {name} for the solver, and not in the interpreter")
         except SpecError:
             return Unkept(before, self.rule, arguments, None)
@@ -330,8 +335,3 @@ class Asked:
             if prop.name == name:
                 return not self.induction.bound.holds(prop, before, after)
         return not self.induction.holds(next(fact for fact in self.facts if fact.name == name), after)
-
-
-def lengths_in_words(lengths: Lengths) -> str:
-    """A case in words."""
-    return ", ".join(f"len({name}) = {length}" for name, length in lengths.items()) or "all states"

@@ -11,6 +11,7 @@ from ..explore import explore
 from ..explore.native.stepper import Stepper
 from ..model import Limits, Model, Options
 from ..result import Status
+from .solver import Disagreement
 
 MOST_STATES = 20_000
 MOST_SECONDS = 20.0
@@ -42,6 +43,9 @@ def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ..
         found = explore(model, Options(deadlock=False, keep_going=True, limits=short))
     finally:
         bound.properties = kept
+    if found.violations:
+        names = ", ".join(p.name for p in found.violations)
+        raise Disagreement(f"the solver proves what a search finds violated: {names}")
     if found.cut is None:
         return found.vacuous, ()
     actions = [f"action {action.name}" for action in found.figures.actions if not action.enabled]

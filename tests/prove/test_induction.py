@@ -160,6 +160,50 @@ def small(s):
     assert [p.name for p in proof.violations] == [SPEC_ERROR]
 
 
+def test_leaving_the_bounds_on_the_way_to_a_requirement_that_fails_is_no_proof(tmp_path: Path) -> None:
+    spec = tmp_path / "early.py"
+    spec.write_text(
+        """from fencepost.spec.lang import Int, action, always, require, state
+
+
+@state
+class S:
+    n: Int(0, 3)
+
+
+@action
+def turn(s):
+    s.n = 3 - s.n
+
+
+@action
+def more(s):
+    s.n += 1
+    require(s.n < 4)
+    s.n = 0
+
+
+@always
+def small(s):
+    return s.n == 0 or s.n == 3
+"""
+    )
+    proof = proof_of(model_of(spec))
+    searched = explore(model_of(spec), Options(deadlock=False), "reference")
+    assert [p.name for p in searched.violations] == [SPEC_ERROR]
+    assert [p.name for p in proof.violations] == [SPEC_ERROR]
+    assert proof.exit_code == searched.exit_code == 2
+
+
+def test_a_proof_that_a_search_refutes_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always_proved(*given: Any) -> tuple[str, None]:
+        return "unsat", None
+
+    monkeypatch.setattr(induction.Asked, "query", always_proved)
+    with pytest.raises(Disagreement, match="a search finds violated"):
+        proof_of(model_of(MODELS / "peterson.py", {"order": "broken"}))
+
+
 def test_an_action_that_is_never_enabled_makes_a_proof_vacuous() -> None:
     proof = proof_of(model_of(MODELS / "vacuity.py", {"empty": "action"}))
     assert proof.verdict is Verdict.UNDETERMINED
