@@ -54,6 +54,12 @@ class Bits:
             return variable.low
         return found.as_long() if variable.low >= 0 else found.as_signed_long()
 
+    def concrete(self, value: Term, model: Any) -> int:
+        """What a constant, a variable or a set of such is in a model; a set as a bit mask."""
+        if value.sort == "set":
+            return sum(self.concrete(member, model) << i for i, member in enumerate(value.args))
+        return value.value if value.op == "constant" else self.value(value, model)
+
     # ---- ranges
 
     def _span(self, term: Term) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -252,7 +253,7 @@ class BoundedSearch:
         self._check_limits()
         if self.limits.max_seconds is not None:
             left = self.limits.max_seconds - (time.monotonic() - self.started)
-            self.solver.set("timeout", max(1, int(left * 1000)))
+            self.solver.set("timeout", math.ceil(left * 1000) + 1)  # not before the limit is reached
         begun = time.monotonic()
         self.solver.push()
         self.solver.add(z3.Or(*some))

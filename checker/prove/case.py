@@ -192,12 +192,7 @@ class Case:
 
     def concrete(self, values: Iterable[Term], model: Any) -> State:
         """Cells or arguments as they are in a model."""
-        return tuple(self._concrete(value, model) for value in values)
-
-    def _concrete(self, value: Term, model: Any) -> int:
-        if value.sort == "set":
-            return sum(self._concrete(member, model) << i for i, member in enumerate(value.args))
-        return value.value if value.op == "constant" else self.bits.value(value, model)
+        return tuple(self.bits.concrete(value, model) for value in values)
 
     def is_true(self, term: Term, model: Any) -> bool:
         """Whether a condition holds in a model."""

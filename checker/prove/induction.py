@@ -19,7 +19,6 @@ from .case import Case, Lengths, capacity, splitting
 from .solver import Disagreement, z3
 from .terms import Term
 
-INITIAL = "the initial states"
 SHORT = 3.0
 """Seconds for a query whose states can still be split."""
 PATIENCE = 2
@@ -58,7 +57,7 @@ class Induced:
     `kept` are the facts that hold initially and are kept together by all actions, `stepped` the step properties (and that the
     spec keeps its bounds) that hold of every transition between states in which the facts hold. `answers` are those of the
     last round, `missing` those of any round that were not `proved`; `initially` names a state for each fact that does not hold
-    at the start. `vacuous` says what holds or happens nowhere, `seconds` how long each action took, `cut` why it stopped.
+    at the start. `vacuous` says what holds or happens nowhere, `cut` why it stopped.
     """
 
     kept: tuple[str, ...]
@@ -67,8 +66,6 @@ class Induced:
     missing: tuple[Answer, ...]
     initially: dict[str, State]
     vacuous: tuple[str, ...]
-    seconds: dict[str, float]
-    rounds: int
     cut: str | None = None
 
 
@@ -100,21 +97,20 @@ class Induction:
         self.order = splitting(self.bound)
         self.started = time.monotonic()
         self.answers: dict[tuple[str, str], Answer] = {}
-        self.spent: dict[str, float] = {}
 
     def run(self) -> Induced:
         """Leave facts out until all that are left are kept."""
         initially = self._initially()
         facts = [fact for fact in self.facts if fact.name not in initially]
         missing: list[Answer] = []
-        rounds, again, vacuous, cut = 0, True, list[str](), self.cut()
+        again, vacuous, cut = True, list[str](), self.cut()
         while again and cut is None:
             self.answers.clear()
             vacuous = self._round(facts)
             missing += [answer for answer in self.answers.values() if answer.answer != "proved"]
             lost = {answer.fact for answer in missing}
             left = [fact for fact in facts if fact.name not in lost]
-            rounds, again, cut = rounds + 1, len(left) < len(facts), self.cut()
+            again, cut = len(left) < len(facts), self.cut()
             if again and cut is None and self.next is not None:
                 self.next(f"again without {', '.join(fact.name for fact in facts if fact.name in lost)}:")
             facts = left
@@ -125,7 +121,7 @@ class Induction:
         stepped = tuple(name for name in names if name not in last) if done else ()
         missing = [answer for answer in missing if answer.fact in last or answer.fact not in names]
         answers = tuple(self.answers.values())
-        return Induced(kept, stepped, answers, tuple(missing), initially, tuple(vacuous), self.spent, rounds, cut)
+        return Induced(kept, stepped, answers, tuple(missing), initially, tuple(vacuous), cut)
 
     def _initially(self) -> dict[str, State]:
         """The facts that do not hold in an initial state, with the state."""
@@ -172,9 +168,7 @@ class Induction:
             asked.decide({}, [SPEC_ERROR], enabled=False)
             if not asked.possible:
                 vacuous.append(f"action {rule.name} is never enabled where the facts hold")
-            seconds = time.monotonic() - begun
-            self.spent[rule.name] = self.spent.get(rule.name, 0.0) + seconds
-            self.tell(rule.name, [self.answers[name, rule.name] for name in (*names, SPEC_ERROR)], seconds)
+            self.tell(rule.name, [self.answers[name, rule.name] for name in (*names, SPEC_ERROR)], time.monotonic() - begun)
         return vacuous + [f"{name}: {place} where the facts hold" for (name, _), place in sides.items()]
 
     def _sides(self, facts: Sequence[Property]) -> dict[tuple[str, int], str]:

@@ -14,7 +14,7 @@ from ..report.terminal import columns
 from ..report.words import count, seconds
 from ..result import PropertyResult, Status, Verdict
 from .bmc import Bounded, Depth
-from .induction import INITIAL, Answer, Unkept
+from .induction import Answer, Unkept
 from .proof import Gap, Proof
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _gap(out: Console, model: Model, gap: Gap, proof: Proof) -> None:
     """Why one property or lemma is not proved."""
     out.print()
     if gap.name in proof.induced.initially:
-        out.print(f"{gap.name} does not hold in {INITIAL}.", style="bold")
+        out.print(f"{gap.name} does not hold in the initial states.", style="bold")
         return
     out.print(f"{gap.name}: {gap.words}.", style="bold")
     if gap.unkept is None:

@@ -122,7 +122,7 @@ class Unrolled:
         taken: list[tuple[Rule, Arguments]] = []
         for moves in self.moves:
             move = next(move for move in moves if value(move.taken, model))
-            taken.append((move.rule, tuple(self._concrete(argument, model) for argument in move.arguments)))
+            taken.append((move.rule, tuple(self.bits.concrete(argument, model) for argument in move.arguments)))
         return start, taken
 
     def initial(self, number: int) -> tuple[Rule | None, Arguments, State]:
@@ -154,11 +154,6 @@ class Unrolled:
             return GREATEST
         named = sum(term is not self.terms.no for term in self._named[index.name])
         return named + sum(isinstance(other, Member) and other.index is index for other in kinds) - 1
-
-    def _concrete(self, argument: Term, model: Any) -> int:
-        if argument.sort == "set":
-            return sum(self._concrete(member, model) << i for i, member in enumerate(argument.args))
-        return argument.value if argument.op == "constant" else self.bits.value(argument, model)
 
     def _one_of(self, choices: Sequence[Term]) -> None:
         """Exactly one."""
