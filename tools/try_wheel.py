@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("spec", "checker", "impl", "traces")
+PRODUCER = "kv-role=kv_producer,steps-in-flight=2,enable-prefix-caching=0"
 EXAMPLE = str(ROOT / "examples" / "decode-consumer.yaml")
 
 # Each real run: the exit code, and the words after `fencepost`. A trace written by one run is read by later ones.
@@ -30,6 +31,7 @@ RUNS: list[tuple[int, list[str]]] = [
     (0, ["validate", "run.jsonl", "--spec", "kv", "--bounds", "requests=2"]),
     (0, ["prove", "fence", "-q"]),
     (1, ["prove", "kv", "--fault", "B11", "--method", "bmc", "--max-depth", "8"]),
+    (1, ["prove", "kv", "--find-configs", "--profile", "vllm-0.33", "--bounds", PRODUCER, "-q"]),
     (0, ["models"]),
     (0, ["vllm", "list"]),
     (2, ["vllm", "fetch", "0.33.0", "--wheel", "missing.whl"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from . import check_options as given
-from . import prove_fence
+from . import prove_configs, prove_fence
 from .check_options import LIMITS, MODEL, OUTPUT, SEARCH, option
 from .errors import UsageError
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..model import Limits
+    from ..prove.asked import Answer
     from ..prove.bmc import Bounded, Depth
-    from ..prove.induction import Answer
     from ..prove.proof import Proof
     from ..result import PropertyResult
     from .check import Output
@@ -58,6 +58,10 @@ PropertyNames = Annotated[
     option(MODEL, "Prove only this property, with the lemmas. May be repeated.", "--property", metavar="NAME"),
 ]
 MaxDepth = Annotated[int | None, option(LIMITS, "Transitions of a path, for --method bmc.", metavar="N", min=0)]
+Workers = Annotated[
+    int | None,
+    option(SEARCH, "Processes for --method induction. Default: one a core. Results do not depend on it.", min=1, max=1024),
+]
 
 
 def prove(
@@ -68,6 +72,8 @@ def prove(
     properties: PropertyNames = None,
     method: Method = "induction",
     suggest: Suggest = False,
+    workers: Workers = None,
+    find_configs: prove_configs.FindConfigs = False,
     keep_going: given.KeepGoing = False,
     max_depth: MaxDepth = None,
     query_time: QueryTime = "60s",
@@ -83,42 +89,73 @@ def prove(
 
     Exit codes: 0 PROVED, 1 VIOLATED, 2 usage, spec or input error, 3 UNDETERMINED, 4 internal error.
     """
-    from .check import Output, limits_of
-    from .target import Wanted, resolve
-    from .units import seconds
-
-    words, output = tuple(target or ()), Output(json, trace_out, mbt=False, quiet=quiet, verbose=verbose)
-    output.validate(*words)
-    _check_certificate(certificate, trace_out, *words)
-    _fit(method, max_depth, suggest=suggest, certificate=certificate, keep_going=keep_going)
-    each = seconds(query_time, "--query-time")
+    words, limits = tuple(target or ()), _limits(max_depth, max_time, max_memory)
+    output = _output(json, trace_out, certificate, words, quiet=quiet, verbose=verbose)
+    others: list[object] = [fault, properties, method == "bmc", suggest, workers]
+    if find_configs:
+        others += (keep_going, certificate, query_time != "60s")
+        raise typer.Exit(prove_configs.run(words, profile, bounds or (), limits, output, others))
     if words == (prove_fence.WORD,):
-        prove_fence.refuse(profile, fault, bounds, properties, max_time, max_memory, trace_out, suggest, method == "bmc")
-        raise typer.Exit(prove_fence.run(output, each=each, certificate=certificate))
-    found = resolve(Wanted(words, profile, fault, tuple(bounds or ()), tuple(properties or ()), enumerable=False))
-    limits = limits_of(None, max_depth, max_time, max_memory)
-    if method == "bmc":
-        raise typer.Exit(_bounded(found, limits, output, keep_going=keep_going))
-    raise typer.Exit(_induction(found, limits, output, each=each, suggest=suggest, certificate=certificate))
+        others += (profile, bounds, max_depth, keep_going, max_time, max_memory, trace_out)
+        raise typer.Exit(prove_fence.run(output, others, query_time, certificate))
+    each = _fitting(method, max_depth, query_time, workers, suggest=suggest, certificate=certificate, keep_going=keep_going)
+    found = _target(words, profile, fault, bounds, properties)
+    if method == "induction":
+        raise typer.Exit(_induction(found, limits, output, each, workers, suggest=suggest, certificate=certificate))
+    raise typer.Exit(_bounded(found, limits, output, keep_going=keep_going))
 
 
-def _check_certificate(certificate: Path | None, *others: Path | str | None) -> None:
-    from .check import refuse_overwriting, require_writable
+def _limits(max_depth: int | None, max_time: str | None, max_memory: str | None) -> Limits:
+    from .check import limits_of
 
+    return limits_of(None, max_depth, max_time, max_memory)
+
+
+def _output(
+    json: bool, trace_out: Path | None, certificate: Path | None, inputs: tuple[str, ...], *, quiet: bool, verbose: bool
+) -> Output:
+    """What is printed and written; whether it can be written is found out before a long proof."""
+    from .check import Output, refuse_overwriting, require_writable
+
+    output = Output(json, trace_out, mbt=False, quiet=quiet, verbose=verbose)
+    output.validate(*inputs)
     if certificate is not None:
         require_writable("--certificate", certificate)
-        refuse_overwriting("--certificate", certificate, *others)
+        refuse_overwriting("--certificate", certificate, output.trace_out, *inputs)
+    return output
 
 
-def _fit(method: str, max_depth: int | None, *, suggest: bool, certificate: Path | None, keep_going: bool) -> None:
-    """Refuse options that the method does not know."""
+def _target(
+    words: tuple[str, ...], profile: str | None, fault: str | None, bounds: list[str] | None, properties: list[str] | None
+) -> Target:
+    from .target import Wanted, resolve
+
+    return resolve(Wanted(words, profile, fault, tuple(bounds or ()), tuple(properties or ()), enumerable=False))
+
+
+def _fitting(
+    method: str,
+    max_depth: int | None,
+    query_time: str,
+    workers: int | None,
+    *,
+    suggest: bool,
+    certificate: Path | None,
+    keep_going: bool,
+) -> float:
+    """The seconds of one query; `UsageError` for options that the method does not know."""
+    from .units import seconds
+
     if method == "bmc" and suggest:
         raise UsageError("--suggest is for --method induction: it suggests lemmas")
     if method == "bmc" and certificate is not None:
         raise UsageError("--certificate is for --method induction: a bounded search proves nothing of longer paths")
+    if method == "bmc" and workers is not None:
+        raise UsageError("--workers is for --method induction; a bounded search goes path by path in one process")
     if method == "induction" and (max_depth is not None or keep_going):
         name = "--keep-going" if keep_going else "--max-depth"
         raise UsageError(f"{name} is for --method bmc; induction looks at any depth and at every property")
+    return seconds(query_time, "--query-time")
 
 
 def _bounded(found: Target, limits: Limits, output: Output, *, keep_going: bool) -> int:
@@ -152,14 +189,24 @@ def _bounded(found: Target, limits: Limits, output: Output, *, keep_going: bool)
     return result.exit_code
 
 
-def _induction(found: Target, limits: Limits, output: Output, *, each: float, suggest: bool, certificate: Path | None) -> int:
+def _induction(
+    found: Target,
+    limits: Limits,
+    output: Output,
+    each: float,
+    workers: int | None,
+    *,
+    suggest: bool,
+    certificate: Path | None,
+) -> int:
     from ..prove.report import print_proof, verdict_of_proof
     from ..report.terminal import console
 
     loud = not output.json and not output.quiet
-    proof = _proved(found, limits, each, loud=loud)
+    proof = _proved(found, limits, each, workers, loud=loud)
     replay = _written(found, proof.violations, output)
-    if certificate is not None and proof.exit_code == 0:
+    longer = ", ".join(proof.induced.longer)
+    if certificate is not None and proof.exit_code == 0 and not longer:
         from ..prove.certificate import write
 
         write(certificate, found.model, found.bounds, {*proof.induced.kept, *proof.induced.stepped})
@@ -174,14 +221,20 @@ def _induction(found: Target, limits: Limits, output: Output, *, each: float, su
         from ..prove.suggest import print_suggestions
 
         print_suggestions(console(), found.model.bound, proof)
-    if certificate is not None and proof.exit_code != 0:
-        print(f"note: it is not proved, so {certificate} is not written", file=sys.stderr)
+    if certificate is not None and (proof.exit_code != 0 or longer):
+        why = (
+            f"{longer} needs longer paths than one transition, which a certificate is not about"
+            if longer
+            else "it is not proved"
+        )
+        print(f"note: {why}, so {certificate} is not written", file=sys.stderr)
     return proof.exit_code
 
 
-def _proved(found: Target, limits: Limits, each: float, *, loud: bool) -> Proof:
+def _proved(found: Target, limits: Limits, each: float, workers: int | None, *, loud: bool) -> Proof:
     from dataclasses import replace
 
+    from ..explore.native.memory import processors
     from ..prove.proof import Told, prove
     from ..prove.report import action_line, depth_line
     from .interrupt import Interrupts
@@ -204,7 +257,8 @@ def _proved(found: Target, limits: Limits, each: float, *, loud: bool) -> Proof:
 
     with Interrupts() as interrupts:
         limited = replace(limits, cancelled=lambda: interrupts.asked)
-        return prove(found.model, limited, each=each, told=Told(of_action, of_depth, of_next))
+        told = Told(of_action, of_depth, of_next)
+        return prove(found.model, limited, each=each, told=told, workers=workers or processors())
 
 
 def _written(found: Target, violations: Sequence[PropertyResult], output: Output) -> dict[str, str]:

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .check import Output
 
 WORD = "fence"
 """What is proved where this is the target."""
 
 
-def refuse(*given: object) -> None:
-    """`UsageError` where options were given that are about models."""
-    if any(given):
-        raise UsageError("prove fence is about any size; it takes --query-time, --certificate, --json, -q and -v only")
-
-
-def run(output: Output, *, each: float, certificate: Path | None) -> int:
-    """Prove, print and write what was asked for; returns the exit code."""
+def run(output: Output, models: Sequence[object], query_time: str, certificate: Path | None) -> int:
+    """Prove, print and write what was asked for; returns the exit code. `models` are options that are about models."""
     import json
 
     from ...traces.files import write_whole
@@ -29,8 +25,11 @@ def run(output: Output, *, each: float, certificate: Path | None) -> int:
     from ..prove.protocol_fence import PROVED, prove_fence
     from ..prove.protocol_report import EXIT_CODES, document_of_fence, print_fence, verdict_of_fence
     from ..report.terminal import console
+    from .units import seconds
 
-    found = prove_fence(each)
+    if any(models):
+        raise UsageError("prove fence is about any size; it takes --query-time, --certificate, --json, -q and -v only")
+    found = prove_fence(seconds(query_time, "--query-time"))
     if output.json:
         print(json.dumps(document_of_fence(found), indent=2))
     elif output.quiet:

@@ -1,13 +1,14 @@
-"""An arbitrary state of a spec: any values within their ranges, up to the names of members that nothing tells apart."""
+"""An arbitrary state of a spec, and arbitrary arguments: any values within their ranges, for states up to names of members."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...spec.lang import BoundSpec
 from ...spec.lang.evaluate_memory import literal
 from ...spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
+from ...spec.lang.types import Bool, SetOf
 from .terms import Term, Terms, symbolic_cells
 
 
@@ -29,16 +30,22 @@ class Arbitrary:
 
     `facts` are the last two. Members of an index that may be relabelled are named in the order in which they first appear in
     sequences, the outermost ones first, after those in `named`: of all states that differ only in names one is left, as is
-    enough for what does not depend on names; where `named` is None, all are left. `known` are cells that are constants.
+    enough for what does not depend on names; where `named` is None, all are left. `known` are cells that are constants; `mark`
+    tells the variables of one state from those of another.
     """
 
     def __init__(
-        self, bound: BoundSpec, terms: Terms, known: Mapping[int, int] | None = None, named: Mapping[str, int] | None = None
+        self,
+        bound: BoundSpec,
+        terms: Terms,
+        known: Mapping[int, int] | None = None,
+        named: Mapping[str, int] | None = None,
+        mark: str = "",
     ) -> None:
         self.bound, self.terms = bound, terms
         self.places = list(_places(bound.shape, Place(0, Leaf("int", 0, 0))))
         leaves = dict(bound.cells())
-        made = enumerate(symbolic_cells(bound, terms))
+        made = enumerate(symbolic_cells(bound, terms, mark))
         self.cells = tuple(literal(terms, leaves[i], known[i]) if known and i in known else cell for i, cell in made)
         names = () if named is None else self._names(named)
         self.facts = [fact for fact in (*self._blank(), *names) if fact is not terms.yes]
@@ -84,6 +91,15 @@ class Arbitrary:
 
     def _implies(self, left: Term, right: Term) -> Term:
         return self.terms.either(self.terms.negation(left), right)
+
+
+def any_value(terms: Terms, kind: Any, domain: range, name: str) -> Term:
+    """Any value of a parameter or local."""
+    if isinstance(kind, Bool):
+        return terms.unknown(name)
+    if isinstance(kind, SetOf):
+        return terms.set_of([terms.unknown(f"{name}.{i}") for i in range((domain.stop - 1).bit_length())])
+    return terms.variable(name, domain.start, domain.stop - 1)
 
 
 def _places(shape: Shape, at: Place) -> Iterator[Place]:

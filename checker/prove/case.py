@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...spec.lang import BoundSpec, Property, Rule, State
-from ...spec.lang.evaluate import Evaluator, Outcome
+from ...spec.lang.bind import LoopInvariant
+from ...spec.lang.evaluate import Evaluator, Obligation
 from ...spec.lang.layout import Leaf, SeqShape
-from ...spec.lang.types import Bool, Member, SetOf
-from .arbitrary import Arbitrary
+from ...spec.lang.types import Member
+from .arbitrary import Arbitrary, any_value
 from .bits import Bits
-from .pruned import PrunedEvaluator
+from .pruned import Possible, PrunedEvaluator
+from .segment import Arrival, Ends, Head, Named, Segment, locals_of
 from .solver import z3
-from .terms import Term, Terms
+from .terms import Term, Terms, conjuncts
 
 PRUNING = 300
 """Milliseconds to find out that a branch cannot be taken; else it stays."""
@@ -26,13 +29,31 @@ Lengths = Mapping[str, int]
 """Variables of the state that are sequences, with their lengths."""
 
 
+@dataclass(frozen=True)
+class Piece:
+    """What of an action is looked at: all of it or, where these loops have invariants, from one head of a loop to the next.
+
+    It begins at the head `start`, else where the action does. A `wide` piece knows the state in which the action began.
+    """
+
+    loops: tuple[LoopInvariant, ...] = ()
+    start: Head | None = None
+    wide: bool = False
+
+
+WHOLE = Piece()
+
+
 class Case:
-    """The states that satisfy the facts, whose sequences have these lengths, and in which an action is enabled.
+    """The states that satisfy the facts, whose sequences have these lengths, and in which an action or a piece of it begins.
 
     `possible` says whether there is any. What is the same in all of them is a constant, so that most of what the action could
-    do elsewhere is left out. `hypotheses` are the parts of the facts, `cells` the state, `outcome` what the action does.
-    Without `enabled` the action may be disabled: an action that leaves the bounds of the spec on its way to a requirement that
-    fails is wrong all the same. A `plain` case has neither such constants nor an order of names.
+    do elsewhere is left out. `hypotheses` are the parts of the facts, `cells` the state, `named` the locals of the loop at
+    whose head the piece begins, `before` the state in which the action began, `ends` where the piece ends; it took `seconds` to
+    find all this out.
+    With `enabled` the end of a whole action is reached; without, the action may be disabled: one that leaves the bounds of
+    the spec on its way to a requirement that fails is wrong all the same. A `plain` case has neither constants nor an order
+    of names.
     """
 
     def __init__(
@@ -42,18 +63,25 @@ class Case:
         rule: Rule,
         lengths: Lengths,
         *,
+        piece: Piece = WHOLE,
         enabled: bool = True,
         plain: bool = False,
     ) -> None:
         self.bound, self.facts, self.rule, self.lengths = bound, facts, rule, lengths
-        self.enabled, self.plain = enabled, plain
-        fields = {name: at for name, at, _ in bound.shape.fields}
+        self.piece, self.enabled, self.plain = piece, enabled and not piece.loops, plain
+        begun, fields = time.monotonic(), {name: at for name, at, _ in bound.shape.fields}
         known = {fields[name]: length for name, length in lengths.items()}
-        self._begin(known)
-        constants = {} if plain else self._constants()
-        self.possible = constants is not None
-        if constants is not None and not plain:
-            self._begin({**known, **constants}, prune=True)
+        self._begin(known, prune=bool(piece.loops) and not lengths)
+        if plain:
+            self.possible = True
+        elif piece.loops and not lengths:
+            self.possible = self._satisfiable()
+        else:
+            constants = self._constants()
+            self.possible = constants is not None
+            if constants is not None:
+                self._begin({**known, **constants}, prune=True)
+        self.seconds = time.monotonic() - begun
 
     def _begin(self, known: Mapping[int, int], *, prune: bool = False) -> None:
         self.terms, self.bits = Terms(), Bits()
@@ -61,18 +89,40 @@ class Case:
         self.arguments, named = self._arguments()
         self.state = Arbitrary(self.bound, self.terms, known, None if self.plain else named)
         self.cells = self.state.cells
-        self.hypotheses = dict.fromkeys(part for fact in self.facts for part in self.parts(fact, self.cells))
-        self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts)]
-        self.base += [fact for cell in _flat((*self.cells, *self.arguments)) for fact in self._within(cell)]
-        self.outcome = self._outcome(prune=prune)
+        self.named: Named = {} if self.piece.start is None else locals_of(self.piece.start, self.terms, "at head: ")
+        before = self._before()
+        self.before = None if before is None else before.cells
+        parts = [part for fact in self.facts for part in self.parts(fact, self.cells)]
+        if self.piece.start is not None:
+            parts += self.head_parts(self.piece.start, self.cells, self.named)
+        self.hypotheses = dict.fromkeys(parts)
+        self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
+        given = (*self.cells, *self.arguments, *self.named.values(), *(self.before or ()))
+        self.base += [fact for cell in _flat(given) for fact in self._within(cell)]
+        self.ends = self._ends(prune=prune)
         if self.enabled:
-            self.hypotheses |= dict.fromkeys(self.split(self.outcome.enabled))
-            self.base += [self.bits.of(part) for part in self.split(self.outcome.enabled)]
+            self.hypotheses |= dict.fromkeys(conjuncts(self.ends.arrivals[-1].condition))
+            self.base += [self.bits.of(part) for part in conjuncts(self.ends.arrivals[-1].condition)]
 
-    def _outcome(self, *, prune: bool) -> Outcome[Term]:
-        """What the action does; with `prune`, on paths that it can take in these states only."""
-        if not prune:
-            return self.evaluator.action(self.cells, self.rule, self.arguments)
+    def _before(self) -> Arbitrary | None:
+        """The state in which the action began, if anything is to be said of it; only invariants say what is known of it."""
+        if self.piece.start is None:
+            return self.state
+        return Arbitrary(self.bound, self.terms, mark="b.") if self.piece.wide else None
+
+    def _ends(self, *, prune: bool) -> Ends:
+        """Where the piece ends; with `prune`, on paths that it can take in these states only."""
+        possible = self._asking() if prune else _always
+        if self.piece.loops:
+            loops, start = self.piece.loops, self.piece.start
+            segment = Segment(self.bound, self.terms, self.cells, possible, loops, start, self.named, self.before)
+            return segment.ends(self.rule, self.arguments)
+        evaluator = PrunedEvaluator(self.bound, self.terms, possible) if prune else self.evaluator
+        outcome = evaluator.action(self.cells, self.rule, self.arguments)
+        return Ends((Arrival(None, outcome.enabled, outcome.cells, {}),), outcome.obligations)
+
+    def _asking(self) -> Possible:
+        """Asks a solver whether a condition can hold here, as long as there is time for that."""
         solver = self.solver()
         solver.set("timeout", PRUNING)
         ends = time.monotonic() + PRUNED
@@ -86,7 +136,7 @@ class Case:
             solver.pop()
             return answer != z3.unsat
 
-        return PrunedEvaluator(self.bound, self.terms, possible).action(self.cells, self.rule, self.arguments)
+        return possible
 
     def _arguments(self) -> tuple[tuple[Term, ...], dict[str, int]]:
         """Any arguments; members of an index that may be relabelled are named by the first argument that has them."""
@@ -94,21 +144,17 @@ class Case:
         named: dict[str, int] = {}
         for parameter, domain in zip(self.rule.declared.parameters, self.rule.domains, strict=True):
             name = f"{self.rule.name}.{parameter.name}"
-            if isinstance(parameter.type, Bool):
-                made.append(self.terms.unknown(name))
-            elif isinstance(parameter.type, SetOf):
-                members = (domain.stop - 1).bit_length()
-                made.append(self.terms.set_of([self.terms.unknown(f"{name}.{i}") for i in range(members)]))
-            elif self._names(parameter.type, named):
+            if self._names(parameter.type, named):
                 made.append(self.terms.number(0))
             else:
-                made.append(self.terms.variable(name, domain.start, domain.stop - 1))
+                made.append(any_value(self.terms, parameter.type, domain, name))
         return tuple(made), named
 
     def _names(self, kind: Any, named: dict[str, int]) -> bool:
         """Whether an argument is the first of its index; it is member 0 then."""
         if (
             self.plain
+            or self.piece.start is not None
             or not isinstance(kind, Member)
             or kind.index.name in named
             or kind.index.name not in self.bound.permutable()
@@ -123,6 +169,12 @@ class Case:
         for constraint in self.base:
             made.add(constraint)
         return made
+
+    def _satisfiable(self) -> bool:
+        """Whether there is such a state, or that is not known in time."""
+        solver = self.solver()
+        solver.set("timeout", CONSTANTS)
+        return solver.check() != z3.unsat
 
     def _constants(self) -> dict[int, int] | None:
         """The cells that are the same in all states of this case, with their values; None where there is no state."""
@@ -155,28 +207,31 @@ class Case:
 
     def parts(self, prop: Property, cells: Sequence[Term], after: Sequence[Term] | None = None) -> list[Term]:
         """A property as what must hold together: the parts of its formula, and its obligations."""
-        holds, obligations = self.evaluator.holds(prop, cells, after)
-        made = [holds, *(obligation.condition for obligation in obligations)]
-        if prop.condition is not None:
-            quiet, more = self.evaluator.condition(prop, cells)
-            unless = self.terms.negation(quiet)
-            made = [*(self.terms.either(unless, one) for one in made), *(obligation.condition for obligation in more)]
-        return [part for term in made for part in self.split(term)]
+        return parts_of(self.evaluator, self.terms, prop, cells, after)
 
-    def split(self, term: Term) -> list[Term]:
-        """The parts of a conjunction."""
-        found: dict[Term, None] = {}
-        stack, done = [term.core], set[Term]()
-        while stack:
-            one = stack.pop()
-            if one in done or one is self.terms.yes:
-                continue
-            done.add(one)
-            if one.op == "and":
-                stack += one.args
-            else:
-                found[one] = None
-        return list(found)
+    def head_parts(self, head: Head, cells: Sequence[Term], named: Named) -> list[Term]:
+        """What holds at the head of a loop, besides the facts."""
+        return [part for loop in head.invariants for part in self.invariant_parts(loop, cells, named)]
+
+    def invariant_parts(self, loop: LoopInvariant, cells: Sequence[Term], named: Named) -> list[Term]:
+        """An invariant of a loop as what must hold together, the ranges of the locals that it names among it.
+
+        Nothing of one that is about the state in which the action began, where that is not known.
+        """
+        if loop.declared.states == 2 and not self.piece.wide:
+            return []
+        assert self.before is not None or loop.declared.states == 1
+        states = [cells] if self.before is None or loop.declared.states == 1 else [self.before, cells]
+        made = _both(self.evaluator.invariant(loop, states, named))
+        for parameter, domain in zip(loop.declared.parameters, loop.domains, strict=True):
+            if named[parameter.name].sort == "number":
+                made.append(self._in_range(named[parameter.name], domain))
+        return [part for term in made for part in conjuncts(term)]
+
+    def _in_range(self, value: Term, domain: range) -> Term:
+        terms = self.terms
+        least, greatest = terms.number(domain.start), terms.number(domain.stop - 1)
+        return terms.both(terms.at_most(least, value), terms.at_most(value, greatest))
 
     def some_fails(self, parts: Sequence[Term]) -> Term:
         """That not all of these hold."""
@@ -216,6 +271,26 @@ def capacity(bound: BoundSpec, name: str) -> int:
     assert found is not None
     assert isinstance(found[1], SeqShape)
     return found[1].capacity
+
+
+def parts_of(
+    evaluator: Evaluator[Term], terms: Terms, prop: Property, cells: Sequence[Term], after: Sequence[Term] | None = None
+) -> list[Term]:
+    """A property as what must hold together: the parts of its formula, and its obligations."""
+    made = _both(evaluator.holds(prop, cells, after))
+    if prop.condition is not None:
+        quiet, *more = _both(evaluator.condition(prop, cells))
+        made = [*(terms.either(terms.negation(quiet), one) for one in made), *more]
+    return [part for term in made for part in conjuncts(term)]
+
+
+def _both(made: tuple[Term, Sequence[Obligation[Term]]]) -> list[Term]:
+    """A truth value and that it can be told."""
+    return [made[0], *(obligation.condition for obligation in made[1])]
+
+
+def _always(_: Term) -> bool:
+    return True
 
 
 def _flat(values: Iterable[Term]) -> Iterable[Term]:

@@ -13,7 +13,7 @@ from ...spec.lang import BoundSpec, Property, Rule
 from ...traces.files import write_whole
 from ..model import Model
 from .case import Case
-from .terms import Term
+from .terms import Term, conjuncts
 
 LOGIC = "QF_BV"
 
@@ -59,12 +59,12 @@ def _cells(case: Case, state: Sequence[int]) -> Iterator[tuple[Term, int]]:
 def _kept(bound: BoundSpec, facts: Sequence[Property], steps: Sequence[Property], rule: Rule) -> Iterator[str]:
     """That an action keeps every fact, and the spec's own bounds, where all facts hold; and every property of steps."""
     case = Case(bound, facts, rule, {}, plain=True)
-    after = case.outcome.cells
+    after = case.ends.arrivals[-1].cells
     goals = {f"{rule.name} keeps {fact.name}": case.parts(fact, after) for fact in facts}
     goals |= {f"{rule.name} satisfies {prop.name}": case.parts(prop, case.cells, after) for prop in steps}
     yield from _block(case, case.base, goals)
     anyhow = Case(bound, facts, rule, {}, enabled=False, plain=True)
-    own = [part for obligation in anyhow.outcome.obligations for part in anyhow.split(obligation.condition)]
+    own = [part for obligation in anyhow.ends.obligations for part in conjuncts(obligation.condition)]
     yield from _block(anyhow, anyhow.base, {f"{rule.name} stays within the bounds of the spec": own})
 
 

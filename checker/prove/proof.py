@@ -10,8 +10,9 @@ from ...spec.lang import BoundSpec, Property
 from ...spec.lang.declare import WITNESS_KINDS
 from ..model import SPEC_ERROR, Limits, Model
 from ..result import PropertyResult, Status, Verdict
+from .asked import Answer, Unkept
 from .bmc import DECIDED, Bounded, BoundedSearch, OnDepth
-from .induction import Answer, Induced, Induction, Tell, Unkept
+from .induction import Induced, Induction, Tell
 from .reached import Reached, reached, unseen
 
 SEARCHED = 60.0
@@ -34,8 +35,8 @@ class Gap:
     @property
     def words(self) -> str:
         """Which actions it is open for."""
-        lost = [answer.action for answer in self.answers if answer.answer == "unkept"]
-        unknown = [answer.action for answer in self.answers if answer.answer == "unknown"]
+        lost = dict.fromkeys(answer.action for answer in self.answers if answer.answer == "unkept")
+        unknown = dict.fromkeys(answer.action for answer in self.answers if answer.answer == "unknown")
         told = [f"not inductive: {', '.join(lost)} may break it"] if lost else []
         return "; ".join([*told, *([f"no answer in time: {', '.join(unknown)}"] if unknown else [])]) or "not looked at"
 
@@ -115,17 +116,18 @@ class Told:
     next: Callable[[str], None] = lambda _: None
 
 
-def prove(model: Model, limits: Limits, *, each: float, told: Told) -> Proof:
+def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int = 1) -> Proof:
     """Prove the properties of a model by induction; of those that are not proved, look for counterexamples.
 
-    `each` is the most seconds for a query.
+    `each` is the most seconds for a query; `workers` is how many processes put questions to the solver.
     """
     begun = time.monotonic()
     bound = model.bound
-    induced = Induction(model, limits, told.action, each=each, next=told.next).run()
+    induced = Induction(model, limits, told.action, each=each, next=told.next, workers=workers).run()
     gaps = _gaps(bound, induced)
     seen, bounded, nowhere, unshown = None, None, (), ()
-    if not gaps and not induced.vacuous and induced.cut is None:
+    inside = {loop.name for loop in bound.loops}
+    if inside.issuperset(gap.name for gap in gaps) and not induced.vacuous and induced.cut is None:
         told.next("exploring states, to see that it is about something")
         nowhere, unshown = unseen(model, limits)
     if gaps and induced.cut is None:
@@ -151,13 +153,17 @@ def _wanted(bound: BoundSpec) -> list[Property]:
 
 
 def _gaps(bound: BoundSpec, induced: Induced) -> tuple[Gap, ...]:
-    """What is not proved: properties, lemmas, and that the spec keeps its bounds."""
+    """What is not proved: properties, lemmas, that the spec keeps its bounds, and invariants of loops."""
     every = [p.name for p in bound.every if p.kind in DECIDED] + [SPEC_ERROR]
     found: list[Gap] = []
     for name in every:
         missing = tuple(answer for answer in induced.missing if answer.fact == name)
         if missing or name not in (*induced.kept, *induced.stepped):
             found.append(Gap(name, missing))
+    for loop in bound.loops:
+        missing = tuple(answer for answer in induced.missing if answer.fact == loop.name)
+        if missing:
+            found.append(Gap(loop.name, missing))
     return tuple(found)
 
 
@@ -183,7 +189,7 @@ def _searched(model: Model, limits: Limits, begun: float, gaps: tuple[Gap, ...],
 
 def _judged(gap: Gap, seen: Reached) -> Gap:
     unkept = gap.unkept
-    return gap if unkept is None else replace(gap, reachable=seen.has(unkept.before))
+    return gap if unkept is None or unkept.inside else replace(gap, reachable=seen.has(unkept.before))
 
 
 def _result(

@@ -13,8 +13,8 @@ from ..report.steps import call
 from ..report.terminal import columns
 from ..report.words import count, seconds
 from ..result import PropertyResult, Status, Verdict
+from .asked import Answer, Unkept
 from .bmc import Bounded, Depth
-from .induction import Answer, Unkept
 from .proof import Gap, Proof
 
 if TYPE_CHECKING:
@@ -86,14 +86,20 @@ def _listed(out: Console, proof: Proof) -> None:
     table = columns("", "", "")
     rows = (("proved", Status.HOLDS), ("violated", Status.VIOLATED), ("not proved", Status.UNDETERMINED))
     for word, status in rows:
-        found = [p.name for p in proof.properties if p.status is status]
+        found = [_with_k(proof, p.name) for p in proof.properties if p.status is status]
         if found:
             table.add_row("", word, ", ".join(found))
     for word, status in (("lemmas proved", Status.HOLDS), ("lemmas not proved", Status.UNDETERMINED)):
-        found = [p.name for p in proof.lemmas if p.status is status]
+        found = [_with_k(proof, p.name) for p in proof.lemmas if p.status is status]
         if found:
             table.add_row("", word, ", ".join(found))
     out.print(table)
+
+
+def _with_k(proof: Proof, name: str) -> str:
+    """A name, and how long the paths are that keep it, where one transition is not enough."""
+    k = proof.induced.longer.get(name)
+    return name if k is None else f"{name} (k = {k})"
 
 
 def _statements(out: Console, proof: Proof) -> None:
@@ -119,6 +125,10 @@ def _gap(out: Console, model: Model, gap: Gap, proof: Proof) -> None:
 def _told(gap: Gap, proof: Proof) -> str:
     """What is known of the state that a counterexample to induction begins with."""
     assert gap.unkept is not None
+    if gap.unkept.inside:
+        return (
+            "All facts that were left hold in this state in the middle of the action, and a part of the action breaks this one."
+        )
     known = "All facts that were left hold in this state, and the action breaks this one."
     seen = proof.reached
     if seen is None:
@@ -133,15 +143,34 @@ def _told(gap: Gap, proof: Proof) -> str:
 
 def _unkept(out: Console, model: Model, found: Unkept) -> None:
     """A counterexample to induction like a trace: the state before, and what the action changes."""
-    table = columns("", "")
-    for name, value in Shower(model.bound).state(found.before):
+    rule = next(rule for rule in model.bound.actions if rule.name == found.action)
+    shower, table = Shower(model.bound), columns("", "")
+    for name, value in shower.state(found.before):
         table.add_row(name, value)
+    for name, value in found.named:
+        table.add_row(f"local {name}", str(value))
+    if found.begins is not None:
+        out.print(f"At {found.begins}, from where control comes to {found.ends or 'a step out of the bounds of the spec'}:")
     out.print(table)
-    if found.after is None:
-        out.print(f"then {call(model.bound, found.rule, found.arguments)}, which leaves the spec's own bounds")
+    if found.begins is not None and found.after is not None:
+        _changes(out, shower, found)
         return
-    step = Step(found.rule.name, found.arguments, found.after)
+    if found.after is None:
+        out.print(f"then {call(model.bound, rule, found.arguments)}, which leaves the spec's own bounds")
+        return
+    step = Step(found.action, found.arguments, found.after)
     text.trace(out, model, Trace(model.spec.name, model.bound.values, "", None, found.before, (step,)), begin="the state above")
+
+
+def _changes(out: Console, shower: Shower, found: Unkept) -> None:
+    """What a piece of an action changes, and what had changed since the action began."""
+    assert found.after is not None
+    states = [found.before, found.after] if found.began is None else [found.began, found.before, found.after]
+    table = columns("", *("at the start of the action", "before", "after")[-len(states) :])
+    for rows in zip(*(shower.state(one) for one in states), strict=True):
+        if len({value for _, value in rows}) > 1:
+            table.add_row(rows[0][0], *(value for _, value in rows))
+    out.print(table if table.row_count else "nothing of the state changes on the way")
 
 
 def verdict_of_bounded(out: Console, found: Bounded, bounds: str, origin: str) -> None:

@@ -12,6 +12,7 @@ from ..model import Model
 from ..report.schema import SCHEMA_VERSION, Part, PropertyPart, property_part
 from ..report.show import Shower
 from ..report.steps import call
+from .asked import Answer
 from .bmc import Bounded
 from .proof import Gap, Proof
 
@@ -23,6 +24,8 @@ class GapPart(Part):
     reason: str
     before: dict[str, str] | None
     action: str | None = Field(description="what leads from `before` to where the property fails")
+    begins: str | None = Field(description="where `before` is the state, if the action is looked at in pieces")
+    ends: str | None = Field(description="where the piece ends, likewise")
     reachable: bool | None
 
 
@@ -61,6 +64,7 @@ class ProofDocument(Part):
     asked: list[AskedPart]
     depths: list[DepthPart]
     cut: str | None
+    longer: dict[str, int] = Field(description="facts that one transition may break, and that paths of so many keep")
     vacuous: list[str]
     unseen: list[str]
     open: list[str]
@@ -92,15 +96,15 @@ def document_of(
         "replay": None if first is None else replay.get(first.name),
     }
     if isinstance(result, Bounded):
-        return ProofDocument(method="bmc", lemmas=[], gaps=[], asked=[], cut=result.cut, vacuous=[], unseen=[], **common)
+        return ProofDocument(
+            method="bmc", lemmas=[], gaps=[], asked=[], longer={}, cut=result.cut, vacuous=[], unseen=[], **common
+        )
     return ProofDocument(
         method="induction",
         lemmas=[property_part(model, p, "z3", source, replay) for p in result.lemmas],
         gaps=[_gap(model, gap) for gap in result.gaps],
-        asked=[
-            AskedPart(fact=a.fact, action=a.action, answer=a.answer, parts=a.cases, seconds=a.seconds)
-            for a in result.induced.answers
-        ],
+        asked=[_asked(answer) for answer in result.induced.answers],
+        longer=result.induced.longer,
         cut=result.induced.cut,
         vacuous=list(result.vacuous),
         unseen=list(result.unseen),
@@ -108,8 +112,16 @@ def document_of(
     )
 
 
+def _asked(answer: Answer) -> AskedPart:
+    return AskedPart(fact=answer.fact, action=answer.action, answer=answer.answer, parts=answer.cases, seconds=answer.seconds)
+
+
 def _gap(model: Model, gap: Gap) -> GapPart:
     found = gap.unkept
     before = None if found is None else dict(Shower(model.bound).state(found.before))
-    action = None if found is None else call(model.bound, found.rule, found.arguments)
-    return GapPart(name=gap.name, reason=gap.words, before=before, action=action, reachable=gap.reachable)
+    rule = next((rule for rule in model.bound.actions if found is not None and rule.name == found.action), None)
+    action = None if found is None or rule is None else call(model.bound, rule, found.arguments)
+    begins, ends = (None, None) if found is None else (found.begins, found.ends)
+    return GapPart(
+        name=gap.name, reason=gap.words, before=before, action=action, begins=begins, ends=ends, reachable=gap.reachable
+    )

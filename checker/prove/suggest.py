@@ -74,7 +74,7 @@ def print_suggestions(out: Console, bound: BoundSpec, proof: Proof) -> None:
         return
     states = sorted(proof.reached.states)
     for gap in proof.gaps:
-        if gap.unkept is None or gap.reachable:
+        if gap.unkept is None or gap.unkept.inside or gap.reachable:
             continue
         found = suggestions(bound, gap, states)
         out.print()

@@ -316,6 +316,22 @@ class Terms(Domain[Term]):
         return chosen.args[member] if member < len(chosen.args) else self.no
 
 
+def conjuncts(term: Term) -> list[Term]:
+    """The parts of a conjunction; none of what is always true."""
+    found: dict[Term, None] = {}
+    stack, done = [term.core], set[Term]()
+    while stack:
+        one = stack.pop()
+        if one in done or (one.op == "constant" and one.value):
+            continue
+        done.add(one)
+        if one.op == "and":
+            stack += one.args
+        else:
+            found[one] = None
+    return list(found)
+
+
 def reachable(roots: Sequence[Term], known: Container[Term] = ()) -> Iterator[Term]:
     """Every term that the roots are made of, parts before wholes, ranges around a term left out, and what is known already."""
     done: set[Term] = set()

@@ -1,4 +1,4 @@
-"""A spec unrolled from its initial states, one transition a frame, as constraints for Z3.
+"""A spec unrolled from its initial states or from any state, one transition a frame, as constraints for Z3.
 
 Each frame has the cells of a state as terms. What is the same after whatever can happen stays the term that it was, constants
 above all; everything else is a variable whose range is that of what it can be. So the first frames, in which hardly anything
@@ -16,7 +16,8 @@ from ...spec.lang.domain import GREATEST
 from ...spec.lang.evaluate import Outcome
 from ...spec.lang.layout import SetShape
 from ...spec.lang.symmetry import Symmetry
-from ...spec.lang.types import Bool, Member, SetOf, Type
+from ...spec.lang.types import Member, SetOf, Type
+from .arbitrary import any_value
 from .bits import Bits
 from .pruned import Possible, PrunedEvaluator
 from .solver import z3
@@ -39,7 +40,8 @@ class Unrolled:
     """Frames from the initial states on; `add` is told what holds of them.
 
     `possible` says whether a condition can hold together with all of that: what cannot be is left out of the next frame.
-    With `symmetry` only one of several paths is left that differ in the names of members that nothing tells apart.
+    With `symmetry` only one of several paths is left that differ in the names of members that nothing tells apart. With
+    `start`, terms and the cells of a state among them, paths begin there instead.
     """
 
     def __init__(
@@ -50,16 +52,22 @@ class Unrolled:
         bits: Bits | None = None,
         *,
         symmetry: bool = True,
+        start: tuple[Terms, Sequence[Term]] | None = None,
     ) -> None:
         self.bound, self.add = bound, add
-        self.terms, self.bits = Terms(), bits or Bits()
+        self.terms, self.bits = Terms() if start is None else start[0], bits or Bits()
         self.evaluator = PrunedEvaluator(bound, self.terms, possible)
         self.starts = bound.initial()
         self.frames: list[tuple[Term, ...]] = []
         self.moves: list[list[Move]] = []
         self._start: list[Term] = []
-        self._named = {name: [self.terms.no] * size for name, size in self._interchangeable().items() if symmetry}
-        self._begin()
+        self._named: dict[str, list[Term]] = {}
+        if start is not None:
+            self.frames.append(tuple(start[1]))
+        else:
+            if symmetry:
+                self._named = {name: [self.terms.no] * size for name, size in self._interchangeable().items()}
+            self._begin()
 
     def _begin(self) -> None:
         cells = [self.evaluator.cells(state) for _, _, state in self.starts]
@@ -134,14 +142,8 @@ class Unrolled:
     def _arguments(self, rule: Rule, at: int) -> tuple[Term, ...]:
         made: list[Term] = []
         for parameter, domain in zip(rule.declared.parameters, rule.domains, strict=True):
-            name = f"{rule.name}.{parameter.name}@{at}"
-            if isinstance(parameter.type, Bool):
-                made.append(self.terms.unknown(name))
-            elif isinstance(parameter.type, SetOf):
-                members = (domain.stop - 1).bit_length()
-                made.append(self.terms.set_of([self.terms.unknown(f"{name}.{i}") for i in range(members)]))
-            else:
-                made.append(self.terms.variable(name, domain.start, min(domain.stop - 1, self._last(rule, parameter.type))))
+            named = range(domain.start, min(domain.stop, self._last(rule, parameter.type) + 1))
+            made.append(any_value(self.terms, parameter.type, named, f"{rule.name}.{parameter.name}@{at}"))
         return tuple(made)
 
     def _last(self, rule: Rule, kind: Type) -> int:

@@ -6,11 +6,28 @@ properties; `fencepost check --property NAME` looks at one in every state.
 
 from __future__ import annotations
 
-from ..lang import always
-from .bounds import ASYNC, BLOCKS, FULL_ISL, LOADS, MAX_TOKENS, OWN, QUEUES, REQUESTS, RESERVATION, SKIPS_ENDED, STALE, STEPS
+from ..lang import Bool, Int, always, loop_invariant
+from .bounds import (
+    ASYNC,
+    BLOCKS,
+    BUDGET,
+    CACHING,
+    FULL_ISL,
+    LOADS,
+    MAX_TOKENS,
+    OWN,
+    QUEUES,
+    REQUESTS,
+    RESERVATION,
+    SKIPS_ENDED,
+    STALE,
+    STEPS,
+    VICTIM,
+)
 from .cache import stands_for
 from .pool import blocks_for, gate, has_fence, in_flight, newest
-from .scheduler import still_needed
+from .properties import came_back_in_order
+from .scheduler import scan_running, scan_waiting, still_needed
 from .state import Job, Status
 
 
@@ -369,3 +386,80 @@ def waits_for(s, b):
                 found = s.entries[e].fence
         at += s.entries[e].size
     return found
+
+
+@loop_invariant(scan_running)
+def running_in_turn(s, left: Int(0, BUDGET), at: Int(0, REQUESTS)):
+    """The step that is being built names none but the first requests of the running list."""
+    return (
+        half_built(s)
+        and at <= len(s.running)
+        and all(any(s.running[k] == r for k in range(min(at, len(s.running)))) for r in s.flight[len(s.flight) - 1].owners)
+    )
+
+
+def half_built(s):
+    """Whether the last step in flight may be one that is being built: it has not run, and nothing is parked behind it."""
+    last = len(s.flight) - 1
+    return last >= 0 and not s.flight[last].ran and all(s.entries[e].fence <= newest(s, 0, last) for e in range(len(s.entries)))
+
+
+@loop_invariant(scan_running, when=lambda: CACHING == 0)
+def running_frees_in_order(s, t, left: Int(0, BUDGET), at: Int(0, REQUESTS)):
+    """So far blocks came back in order; where nobody was preempted, every request has what it had, and perhaps more.
+
+    So has one that is still to be scheduled, and nobody else had any of that.
+    """
+    whole = len(t.running) >= len(s.running)
+    return (
+        len(t.running) <= len(s.running)
+        and came_back_in_order(s, t)
+        and parked_grows(s, t)
+        and all(still_has(s, t, r) or (not whole and s.status[r] == Status.RUNNING) for r in range(REQUESTS))
+        and all(untouched(s, t, t.running[k]) for k in range(at, len(t.running)))
+    )
+
+
+def parked_grows(s, t):
+    """What was parked still is; nothing more where victims are only requests whose blocks come back at once."""
+    if len(t.parked) < len(s.parked) or len(t.entries) < len(s.entries) or (VICTIM != "any" and len(t.parked) > len(s.parked)):
+        return False
+    return all(t.parked[i] == s.parked[i] for i in range(len(s.parked))) and all(
+        t.entries[e].size == s.entries[e].size for e in range(len(s.entries))
+    )
+
+
+def still_has(s, t, r):
+    """Whether a request has the blocks that it had, and perhaps more."""
+    return all(i < len(t.table[r]) and t.table[r][i] == s.table[r][i] for i in range(len(s.table[r])))
+
+
+def untouched(s, t, r):
+    """Whether a request has exactly what it had, and nobody else had any of it."""
+    return (
+        s.status[r] == t.status[r]
+        and s.table[r] == t.table[r]
+        and all(b not in s.free and not any(b in s.table[q] for q in range(REQUESTS) if q != r) for b in s.table[r])
+    )
+
+
+@loop_invariant(scan_waiting, when=lambda: CACHING == 0)
+def waiting_frees_in_order(
+    s, t, budget: Int(0, BUDGET), left: Int(0, BUDGET), moved: Bool, held: Int(0, REQUESTS), waits: Int(0, REQUESTS)
+):
+    """Nobody was preempted; blocks came back in order, and every request has what it had, and perhaps more."""
+    return came_back_in_order(s, t) and parked_grows(s, t) and all(still_has(s, t, r) for r in range(REQUESTS))
+
+
+@loop_invariant(scan_waiting)
+def waiting_in_turn(
+    s, budget: Int(0, BUDGET), left: Int(0, BUDGET), moved: Bool, held: Int(0, REQUESTS), waits: Int(0, REQUESTS)
+):
+    """The step that is being built names running requests only; what was looked at and left in a queue is still there."""
+    return (
+        half_built(s)
+        and left <= budget
+        and held <= len(s.holding)
+        and waits <= len(s.waiting)
+        and all(r in s.running for r in s.flight[len(s.flight) - 1].owners)
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..lang import always
 from .bounds import BLOCK_SIZE, BLOCKS, CACHING, OWN, REQUESTS, STALE
 from .cache import expects, stands_for, text
-from .device import rows_written
 from .pool import blocks_for, in_flight
+from .properties import filled
 from .state import Job, Status
 
 
@@ -203,20 +203,5 @@ def filled_by(s, b, now, first, end):
     low = now
     for k in range(len(s.flight)):
         if first <= k and k < end and not s.flight[k].ran:
-            low = max(low, written(s, k, b, low))
+            low = max(low, filled(s, k, b, low))
     return low
-
-
-def written(s, k, b, low):
-    """Leading slots of a block that are good once the step has run, if `low` were before it."""
-    step = s.flight[k]
-    good = low
-    at = 0
-    for r in step.owners:
-        end = step.start[r] + step.count[r]
-        for i in range(blocks_for(end)):
-            named = step.blocks[at + i] == b and expects(s, b, r, i) and rows_written(s, r)
-            if named and step.start[r] - i * BLOCK_SIZE <= good:
-                good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
-        at += blocks_for(end)
-    return good

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..lang import always, latent, quiescent, step
 from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, REQUESTS, STALE, STEPS
-from .cache import expects, stands_for
+from .cache import expects
 from .device import rows_written
 from .output import kept
 from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
@@ -39,6 +39,11 @@ def free_order(s, t):
     With caching on unhashed blocks go to the head and hashed ones to the tail (0.23: all to the tail). What stays in
     the queue keeps its order, and a deferred free equals the immediate one that it replaces.
     """
+    return came_back_in_order(s, t)
+
+
+def came_back_in_order(s, t):
+    """The same, of any two states on the way."""
     return s.free == t.free or (queue_kept(s, t) and tables_reversed(s, t) and entries_reversed(s, t))
 
 
@@ -170,7 +175,7 @@ def filled(s, k, b, low):
     for r in step.owners:
         end = step.start[r] + step.count[r]
         for i in range(blocks_for(end)):
-            named = step.blocks[at + i] == b and stands_for(s, b, r, i) and rows_written(s, r)
+            named = step.blocks[at + i] == b and expects(s, b, r, i) and rows_written(s, r)
             if named and step.start[r] - i * BLOCK_SIZE <= good:
                 good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
         at += blocks_for(end)

@@ -12,6 +12,7 @@ from .declare import (
     init,
     latent,
     leads_to,
+    loop_invariant,
     narrator,
     observed,
     published,
@@ -30,7 +31,7 @@ from .types import Array, Bool, Int, Maybe, Seq, SetOf, record
 __all__ = [
     "Arguments", "Array", "Bool", "Bound", "BoundSpec", "BoundsError", "FencepostSpecError", "Index", "Int",
     "LanguageError", "LoadError", "Maybe", "Number", "Property", "Rule", "Seq", "SetOf", "Spec", "SpecError", "State",
-    "Switch", "abstraction", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent",
-    "leads_to", "load_file", "load_module", "narrator", "observed", "published", "quiescent", "reachable", "record",
+    "Switch", "abstraction", "action", "always", "eventually", "fresh", "implies", "init", "larger", "latent", "leads_to",
+    "load_file", "load_module", "loop_invariant", "narrator", "observed", "published", "quiescent", "reachable", "record",
     "refines", "require", "smaller", "state", "step",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ strings; the code objects stay the same, so breakpoints and line numbers work.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -72,6 +72,20 @@ class Property:
         return self.declared.declaration.kind
 
 
+@dataclass(frozen=True)
+class LoopInvariant:
+    """What holds at the head of a loop at these bounds, and for each of the locals that it names what they can be."""
+
+    declared: Declared
+    function: Callable[..., Any]
+    domains: tuple[range, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.declared.name
+
+
 class BoundSpec:
     """A spec at given bounds: layout, initial states, transitions and properties, evaluated as plain Python.
 
@@ -99,6 +113,11 @@ class BoundSpec:
         self.properties = tuple(self._property(d) for d in spec.properties if self.applicable(d))
         self.lemmas = tuple(self._property(d) for d in spec.lemmas if self.applicable(d))
         self.every = (*self.lemmas, *self.properties)
+        self.loops = tuple(
+            LoopInvariant(d, self.rebind(d.function), tuple(self._domain(p) for p in d.parameters))
+            for d in spec.loops
+            if self.applicable(d)
+        )
         declared = (*spec.actions, *spec.properties, *spec.lemmas)
         self.not_applicable = tuple(d.name for d in declared if not self.applicable(d))
 
@@ -223,6 +242,12 @@ class BoundSpec:
                 after = self.after(state, rule, args)
                 if after is not None:
                     yield rule, args, after
+
+    def invariant_holds(self, loop: LoopInvariant, states: Sequence[State], named: Arguments) -> bool:
+        """Whether an invariant of a loop holds at its head with these locals; `states` as it takes them."""
+        first, *more = states
+        shown = [_argument(p, value) for p, value in zip(loop.declared.parameters, named, strict=True)]
+        return bool(self.call(loop.function, Cells(first), *(read(Cells(s), 0, self.shape) for s in more), *shown))
 
     def holds(self, prop: Property, state: State, after: State | None = None) -> bool:
         """Whether a property's own formula holds in a state (for a step property: on a transition)."""

@@ -111,4 +111,9 @@ CODES: dict[str, Code] = {
     "FP128": Code(
         "a decorator that was not completed", "give it what it needs in parentheses: @quiescent(idle)", "@quiescent def p(s): …"
     ),
+    "FP129": Code(
+        "a loop that cannot have the invariant given for it",
+        "let the function have one outermost loop, `for _ in range(…)`, and the invariant name the locals that outlive a round",
+        "@loop_invariant(scan) def fits(s): …",
+    ),
 }

@@ -22,7 +22,7 @@ WITNESS_KINDS = ("reachable", "latent")
 class Declaration:
     """What a decorator says of a function: `condition` is the quiescence or trigger predicate, `fair` weak or strong.
 
-    A `lemma` is an invariant for the sake of proofs.
+    A `lemma` is an invariant for the sake of proofs; `of` is the function whose loop an invariant is about.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Declaration:
     fair: str | None = None
     condition: Callable[..., Any] | None = None
     lemma: bool = False
+    of: Callable[..., Any] | None = None
 
 
 class Pending:
@@ -143,6 +144,21 @@ def _conditional(kind: str, condition: Any, name: str | None, when: Any) -> Pend
         raise TypeError(f"@{kind}(…) takes a function of the state, not {condition!r}")
     made = Pending(kind, lambda made: _declare(made, kind, name, when=when, condition=condition))
     made.function = condition
+    return made
+
+
+def loop_invariant(of: Callable[..., Any], *, when: Callable[[], Any] | None = None) -> Callable[[Function], Function]:
+    """Declare what holds each time the loop of a function comes to its head, for the sake of proofs by induction.
+
+    A function of the state and of the locals that it names, which are annotated with what they can be:
+    `def in_order(s, at: Int(0, REQUESTS))`. With two states, the first is the one in which the action began. The loop is the
+    only outermost one of its function, `for _ in range(…)`, and every local that outlives one iteration is named. A proof cuts
+    the action there: all properties of states have to hold at the head as well, and nothing else is known of it.
+    """
+    if not inspect.isfunction(of):
+        raise TypeError(f"@loop_invariant(…) takes the function whose loop is meant, not {of!r}")
+    made = Pending("loop_invariant", lambda made: _declare(made, "loop_invariant", None, of=of, when=when))
+    made.function = of
     return made
 
 

@@ -16,6 +16,7 @@ from .codes import CODES
 from .errors import LanguageError, Place
 from .expressions import BINARY, value_type
 from .independent import element_wise
+from .loops import check_loop
 from .scope import Program, Scope
 from .spec import Declared, Spec
 from .tree import (
@@ -60,11 +61,9 @@ def elaborate(spec: Spec) -> Elaborated:
     """Check and type every declared function of a spec; `LanguageError` at the first thing outside the language."""
     program, made = Program(spec, Elaborator), dict[Any, Function]()
     written = set[Callable[..., Any]]()
-    for declared in (*spec.inits, *spec.actions, *spec.properties, *spec.lemmas):
+    for declared in (*spec.inits, *spec.actions, *spec.properties, *spec.lemmas, *spec.loops):
         kind = declared.declaration.kind
-        parameters: list[Any] = [PlaceType(spec.state, ("s",))]
-        if kind == "step":
-            parameters.append(PlaceType(spec.state, ("t",)))
+        parameters: list[Any] = [PlaceType(spec.state, (name,)) for name in ("s", "t")[: declared.states]]
         parameters += [_parameter(p.type) for p in declared.parameters]
         # What an initial state does in order is no matter to symmetry, but its helpers may be called by actions too.
         own = Program(spec, Elaborator) if kind == "init" else program
@@ -77,6 +76,8 @@ def elaborate(spec: Spec) -> Elaborated:
         if condition is not None and condition not in made:
             made[condition] = program.function(condition, parameters[:1], sides=False)
             _only_reads(made[condition], declared)
+    for declared in spec.loops:
+        check_loop(declared, program.instances.values())
     written |= {instance.original for instance in program.instances.values()}
     return Elaborated(made, program.ordered, frozenset(written))
 

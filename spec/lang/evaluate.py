@@ -8,11 +8,11 @@ an obligation. With a `ConcreteDomain` an evaluation is one execution.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from .bind import Arguments, BoundSpec, Property, Rule
+from .bind import Arguments, BoundSpec, LoopInvariant, Property, Rule
 from .domain import Domain
 from .evaluate_base import Obligation, UnboundedLoop
 from .evaluate_memory import literal
@@ -73,6 +73,16 @@ class Evaluator(Generic[V]):
         run = Run(self.bound, self.domain, cells, () if after is None else after)
         run.function(self.functions.of(prop.declared.function), ())
         return run.sides
+
+    def invariant(
+        self, loop: LoopInvariant, states: Sequence[Sequence[V]], named: Mapping[str, V]
+    ) -> tuple[V, tuple[Obligation[V], ...]]:
+        """Whether a loop's invariant holds at its head with these locals, and its obligations; `states` as it takes them."""
+        run = Run(self.bound, self.domain, *states)
+        function = self.functions.of(loop.declared.function)
+        value = run.function(function, [named[parameter.name] for parameter in loop.declared.parameters])
+        assert value is not None
+        return value, tuple(run.obligations)
 
     def condition(self, prop: Property, cells: Sequence[V]) -> tuple[V, tuple[Obligation[V], ...]]:
         """Whether the condition of a quiescent or leads-to property holds, and its obligations."""

@@ -58,6 +58,11 @@ class Declared:
         """Where the function stands."""
         return place_of(self.function)
 
+    @property
+    def states(self) -> int:
+        """How many of its first parameters are states: a state, or with a second one before and after."""
+        return len(inspect.signature(self.function).parameters) - len(self.parameters)
+
 
 @dataclass(frozen=True, eq=False)
 class Spec:
@@ -72,6 +77,7 @@ class Spec:
     actions: tuple[Declared, ...]
     properties: tuple[Declared, ...]
     lemmas: tuple[Declared, ...]
+    loops: tuple[Declared, ...]
     narrator: Callable[..., list[str]] | None
     observed: Callable[..., Mapping[str, Any]] | None
     abstraction: Callable[..., Mapping[str, Any]] | None
@@ -184,7 +190,7 @@ def collect(module: ModuleType, name: str) -> Spec:
     if not actions:
         raise LoadError(f"{module.__file__}: no function under @action; a spec needs at least one")
     _unique(actions + by_kind.get("init", []), "action")
-    _unique(properties, "property")
+    _unique([*properties, *by_kind.get("loop_invariant", [])], "property")
     _unique(by_kind.get("refines", []), "refinement of")
     plain = {kind: by_kind[kind][-1].function for kind in PLAIN_KINDS if kind in by_kind}
     spec = Spec(
@@ -197,6 +203,7 @@ def collect(module: ModuleType, name: str) -> Spec:
         actions=tuple(actions),
         properties=tuple(p for p in properties if not p.declaration.lemma),
         lemmas=tuple(p for p in properties if p.declaration.lemma),
+        loops=tuple(by_kind.get("loop_invariant", [])),
         narrator=plain.get("narrator"),
         observed=plain.get("observed"),
         abstraction=plain.get("abstraction"),
@@ -246,13 +253,15 @@ def _unique(declared: list[Declared], what: str) -> None:
 
 
 def _parameters(function: Callable[..., Any], declaration: Declaration) -> tuple[Parameter, ...]:
-    states = 2 if declaration.kind == "step" else 1
     place = place_of(function)
     try:
         annotations = inspect.get_annotations(function, eval_str=True)
     except Exception as error:
         raise LanguageError("FP110", place, f"an annotation cannot be evaluated ({error})", "fix the name") from None
     names = list(inspect.signature(function).parameters)
+    states = 2 if declaration.kind == "step" else 1
+    if declaration.kind == "loop_invariant" and len(names) > 1 and names[1] not in annotations:
+        states = 2
     if len(names) < states:
         raise LanguageError(
             "FP111",
@@ -260,7 +269,7 @@ def _parameters(function: Callable[..., Any], declaration: Declaration) -> tuple
             f"{declaration.kind} {function.__name__} takes {len(names)} parameters",
             "the first is the state" + (", the second its successor" if states == 2 else ""),
         )
-    if declaration.kind not in ("action", "init") and len(names) > states:
+    if declaration.kind not in ("action", "init", "loop_invariant") and len(names) > states:
         rule = f"property {function.__name__} takes extra parameters"
         raise LanguageError("FP111", place, rule, "quantify inside it")
     return tuple(_parameter(name, annotations.get(name), place) for name in names[states:])

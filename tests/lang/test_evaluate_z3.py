@@ -4,15 +4,13 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pytest
-from fencepost.checker.prove.terms import Term, assignment, symbolic_cells
+from fencepost.checker.prove.integers import Integers
+from fencepost.checker.prove.solver import z3
+from fencepost.checker.prove.terms import Term, Terms, assignment, symbolic_cells
 from fencepost.spec.lang import Arguments, BoundSpec, Rule, load_file
 from fencepost.spec.lang.evaluate import Evaluator
 
 from . import agreement
-
-z3: Any = pytest.importorskip("z3")
-from .z3_domain import Z3Terms  # noqa: E402 - it imports z3, which may not be there
 
 KVFENCE = Path(__file__).resolve().parents[2] / "benchmarks" / "kvfence.py"
 TINY = {"requests": 2, "blocks": 2, "steps": 2, "per_request": 2}
@@ -23,26 +21,25 @@ def kvfence(fence: int) -> BoundSpec:
     return BoundSpec(load_file(KVFENCE), {**TINY, "fence": fence})
 
 
-def values(at: dict[str, int], domain: Z3Terms, cells: list[Term]) -> list[tuple[Any, Any]]:
+def values(at: dict[str, int], integers: Integers, cells: list[Term]) -> list[tuple[Any, Any]]:
     """What Z3 is to put in for the variables of cells."""
     given: list[tuple[Any, Any]] = []
     for variable in (member for cell in cells for member in (cell.args if cell.sort == "set" else (cell,))):
         value = at[variable.value]
-        given.append((domain.to_z3(variable), z3.BoolVal(bool(value)) if variable.sort == "truth" else z3.IntVal(value)))
+        given.append((integers.of(variable), z3.BoolVal(bool(value)) if variable.sort == "truth" else z3.IntVal(value)))
     return given
 
 
 def test_a_state_put_into_the_successor() -> None:
-    bound, domain = kvfence(1), Z3Terms()
+    bound, domain, integers = kvfence(1), Terms(), Integers()
     evaluator, cells = Evaluator(bound, domain), symbolic_cells(bound, domain)
     states = random.Random(1).sample(agreement.reached(bound, 200), 5)
-    given = {state: values(assignment(bound, state), domain, cells) for state in states}
+    given = {state: values(assignment(bound, state), integers, cells) for state in states}
 
     def constant(term: Term, state: tuple[int, ...]) -> int:
         if term.sort == "set":
             return sum(constant(member, state) << i for i, member in enumerate(term.args))
-        expression = domain.to_z3(term)
-        made = z3.simplify(z3.substitute(expression, given[state]))
+        made = z3.simplify(z3.substitute(integers.of(term), given[state]))
         return int(z3.is_true(made)) if z3.is_bool(made) else made.as_long()
 
     for rule in bound.actions:
@@ -60,9 +57,10 @@ class Unrolled:
     """The model unrolled from its initial state: in each step one action instance, chosen by a variable."""
 
     def __init__(self, bound: BoundSpec) -> None:
-        self.bound, self.domain = bound, Z3Terms()
+        self.bound, self.domain, self.integers = bound, Terms(), Integers()
         self.evaluator = Evaluator(bound, self.domain)
         self.instances = [(rule, args) for rule in bound.actions for args in rule.choices()]
+        self.picks: list[Term] = []
         self.assumed: list[Term] = []
         self.obliged: list[Term] = []
         ((_, _, first),) = bound.initial()
@@ -70,8 +68,8 @@ class Unrolled:
 
     def step(self) -> None:
         """Unroll one more step; what would leave the spec's bounds counts where the instance is the chosen one."""
-        domain, depth = self.domain, len(self.assumed)
-        pick = domain.variable(f"step{depth}", 0, len(self.instances) - 1)
+        domain = self.domain
+        pick = domain.variable(f"step{len(self.picks)}", 0, len(self.instances) - 1)
         possible, after = domain.no, self.cells
         for number, (rule, args) in enumerate(self.instances):
             made = self.evaluator.action(self.cells, rule, self.evaluator.arguments(rule, args))
@@ -79,18 +77,18 @@ class Unrolled:
             possible = domain.either(possible, domain.both(here, made.enabled))
             after = [domain.choose(here, new, old) for new, old in zip(made.cells, after, strict=True)]
             self.obliged += [o.condition for o in made.obligations]
+        self.picks.append(pick)
         self.assumed.append(possible)
         self.cells = after
 
     def find(self, wrong: Term) -> list[tuple[Rule, Arguments]] | None:
         """Action instances that lead to what is wrong in exactly as many steps as are unrolled, or None."""
-        domain, solver = self.domain, z3.Solver()
-        solver.add(*(domain.to_z3(t) for t in (*self.assumed, wrong)), *domain.ranges([*self.assumed, wrong]))
+        integers, solver = self.integers, z3.Solver()
+        solver.add(*map(integers.of, (*self.assumed, wrong)))
+        solver.add(*(fact for pick in self.picks for fact in integers.within(pick)))
         if solver.check() != z3.sat:
             return None
-        chosen = [solver.model().eval(z3.Int(f"step{k}")) for k in range(len(self.assumed))]
-        steps: list[int] = [number.as_long() for number in chosen]
-        return [self.instances[k] for k in steps]
+        return [self.instances[integers.value(pick, solver.model())] for pick in self.picks]
 
     def violation(self) -> list[tuple[Rule, Arguments]] | None:
         """A trace to a state in which an invariant fails."""

@@ -12,13 +12,14 @@ from fencepost.checker.explore import explore
 from fencepost.checker.model import SPEC_ERROR, Limits, Model, Options
 from fencepost.checker.prove import induction
 from fencepost.checker.prove.arbitrary import Arbitrary
+from fencepost.checker.prove.asked import Goal
 from fencepost.checker.prove.case import Case
 from fencepost.checker.prove.induction import Induced, Induction
 from fencepost.checker.prove.proof import Proof, Told, prove
 from fencepost.checker.prove.reached import reached
 from fencepost.checker.prove.solver import Disagreement
 from fencepost.checker.prove.suggest import suggestions
-from fencepost.checker.prove.terms import Term, Terms, assignment, evaluate
+from fencepost.checker.prove.terms import Terms, assignment, evaluate
 from fencepost.checker.result import Status, Verdict
 from fencepost.spec.lang import BoundSpec, State, load_file, load_module
 from fencepost.spec.lang.symmetry import Symmetry
@@ -75,7 +76,8 @@ def test_a_counterexample_to_induction_is_a_step_of_the_spec() -> None:
     assert found is not None
     prop = next(p for p in model.bound.properties if p.name == gap.name)
     assert model.bound.holds(prop, found.before)
-    assert model.bound.after(found.before, found.rule, found.arguments) == found.after
+    rule = next(rule for rule in model.bound.actions if rule.name == found.action)
+    assert model.bound.after(found.before, rule, found.arguments) == found.after
     assert found.after is not None
     assert not model.bound.holds(prop, found.after)
     assert gap.reachable is False
@@ -246,6 +248,30 @@ def test_the_interpreter_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> N
         Induction(model, Limits()).run()
 
 
+# ---- several processes
+
+
+@pytest.mark.parametrize("path", [MODELS / "peterson.py", MODELS / "two_phase.py", KVFENCE])
+def test_several_processes_say_what_one_says(path: Path) -> None:
+    bounds = TINY if path == KVFENCE else {}
+    one, two = (Induction(model_of(path, {**bounds}), Limits(), workers=workers).run() for workers in (1, 2))
+    assert (one.kept, one.stepped, one.vacuous, one.longer) == (two.kept, two.stepped, two.vacuous, two.longer)
+    assert [(a.fact, a.action, a.answer) for a in one.answers] == [(a.fact, a.action, a.answer) for a in two.answers]
+
+
+def test_a_disagreement_in_another_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(self: BoundSpec, *given: Any) -> None:
+        return None
+
+    def no_states(self: BoundSpec) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(BoundSpec, "after", nothing)
+    monkeypatch.setattr(BoundSpec, "initial", no_states)
+    with pytest.raises(Disagreement, match="does not allow"):
+        Induction(model_of(MODELS / "peterson.py"), Limits(), workers=2).run()
+
+
 # ---- parts, and names
 
 
@@ -253,8 +279,8 @@ def test_parts_give_the_same_answers_as_the_whole(monkeypatch: pytest.MonkeyPatc
     whole = induced(model_of(MODELS / "lossy_queue.py"))
     asked = induction.Asked.query
 
-    def only_in_parts(self: induction.Asked, case: Case, solver: Any, parts: Sequence[Term], most: float) -> tuple[str, Any]:
-        return asked(self, case, solver, parts, most) if case.lengths else ("unknown", None)
+    def only_in_parts(self: induction.Asked, case: Case, solver: Any, goal: Goal, most: float) -> tuple[str, Any]:
+        return asked(self, case, solver, goal, most) if case.lengths else ("unknown", None)
 
     monkeypatch.setattr(induction.Asked, "query", only_in_parts)
     split = induced(model_of(MODELS / "lossy_queue.py"))

@@ -1,16 +1,18 @@
 """Clients take turns at a lock; without its lemma, that nobody else is inside cannot be proved by induction."""
 
-from fencepost.spec.lang import Index, Maybe, SetOf, Switch, action, always, reachable, require, state
+from fencepost.spec.lang import Bool, Index, Maybe, SetOf, Switch, action, always, reachable, require, state
 
 CLIENTS = Index("clients", default=3, letters=True)
 LOCK = Switch("lock", "right", "broken", doc="broken: whoever asks gets it")
 LEMMA = Switch("lemma", "yes", "no", doc="whether the lemma is there")
+LIGHT = Switch("light", "yes", "no", doc="whether there is a light, so that a path can be as long as one likes")
 
 
 @state
 class Lock:
     inside: SetOf[CLIENTS]
     holder: Maybe[CLIENTS]
+    light: Bool
 
 
 @action
@@ -27,6 +29,12 @@ def leave(s, c: CLIENTS):
     require(c in s.inside)
     s.inside.discard(c)
     s.holder = None
+
+
+@action(when=lambda: LIGHT == "yes")
+def turn(s):
+    """Somebody turns the light on or off."""
+    s.light = not s.light
 
 
 @always

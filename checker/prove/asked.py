@@ -1,0 +1,335 @@
+"""The questions of an induction about one action, put to Z3: what it keeps, and what is not so."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ...spec.lang import Arguments, Property, Rule, SpecError, State
+from ..explore.watch import condition_number
+from ..model import SPEC_ERROR
+from .case import WHOLE, Case, Lengths, Piece, capacity
+from .segment import Arrival, Head
+from .solver import Disagreement, z3
+from .terms import Term, conjuncts
+
+if TYPE_CHECKING:
+    from .induction import Induction
+
+SHORT = 3.0
+"""Least seconds for a query whose states can still be split; it has as long as it took to come to ask it."""
+LOOKED_AT = 5_000
+"""So many states to find one in which an action that is looked at in pieces can be taken."""
+PATIENCE = 2
+"""So many queries may run out of time before all that are left are split."""
+
+
+@dataclass(frozen=True)
+class Unkept:
+    """A counterexample to induction: a state in which all facts hold, and an action after which one does not.
+
+    `after` is None where the action leaves the spec's own bounds, or a property cannot be told. Where the action is looked at
+    in pieces, `begins` and `ends` name the loops between whose heads this one lies, `named` the locals at the first; it begins
+    `inside` the action, or where that does. `began` is the state in which the action began, where that matters.
+    """
+
+    before: State
+    action: str
+    arguments: Arguments
+    after: State | None
+    begins: str | None = None
+    ends: str | None = None
+    named: tuple[tuple[str, int], ...] = ()
+    inside: bool = False
+    began: State | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of one fact and one action: proved, unkept or unknown; in how many parts, and after how many seconds."""
+
+    fact: str
+    action: str
+    answer: str
+    seconds: float = 0.0
+    cases: int = 0
+    unkept: Unkept | None = None
+
+    def along(self, other: Answer) -> Answer:
+        """This with what another question about the same says."""
+        worst = max(self, other, key=lambda one: ("proved", "unknown", "unkept").index(one.answer))
+        return replace(worst, seconds=self.seconds + other.seconds, cases=self.cases + other.cases)
+
+
+Side = tuple[str, int]
+"""A left side: the property and its number in it."""
+Goal = tuple[Term, list[Term]]
+"""Where something is to be shown, and the parts of it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What of an action is asked about, and which facts, invariants of loops and properties of steps, by name.
+
+    Without `enabled` it is also asked where the action is disabled.
+    """
+
+    rule: Rule
+    names: tuple[str, ...]
+    piece: Piece = WHOLE
+    enabled: bool = True
+
+
+@dataclass
+class Reply:
+    """What came of a question, in so many seconds.
+
+    `answers` by name, `seen` the left sides of properties that hold somewhere, whether the action is `possible` where the facts
+    hold, whether the place where the piece begins is `never` come to.
+    """
+
+    answers: dict[str, Answer]
+    seen: list[Side]
+    possible: bool = False
+    never: bool = False
+    seconds: float = 0.0
+
+
+class Asked:
+    """A question about an action. `sides` are left sides of properties that were not seen to hold so far."""
+
+    def __init__(self, induction: Induction, facts: Sequence[Property], question: Question, sides: Sequence[Side]) -> None:
+        self.induction, self.facts, self.question, self.sides = induction, facts, question, list(sides)
+        self.rule, self.loops = question.rule, question.piece.loops
+        self.answers = {name: Answer(name, self.rule.name, "proved") for name in question.names}
+        self.possible = self.never = False
+
+    def reply(self) -> Reply:
+        """Ask, and tell what came of it."""
+        begun, wanted = time.monotonic(), list(self.sides)
+        if self.loops and self.question.piece.start is None:
+            self.possible = self._enabled_somewhere()
+        if self.induction.cut() is None:
+            self.decide({}, self.question.names)
+        seen = [side for side in wanted if side not in self.sides]
+        return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
+
+    def _enabled_somewhere(self) -> bool:
+        """Whether the interpreter takes the action in one of the first states that are reachable."""
+        bound = self.induction.bound
+        todo = [state for _, _, state in bound.initial()]
+        found = set(todo)
+        for state in todo:  # grows on the way
+            with contextlib.suppress(SpecError):
+                for rule, _, after in bound.transitions(state):
+                    if rule is self.rule:
+                        return True
+                    if after not in found:
+                        found.add(after)
+                        todo.append(after)
+            if len(todo) > LOOKED_AT:
+                break
+        return False
+
+    def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
+        """Ask in a case, and where that takes long in its parts."""
+        piece = self.question.piece
+        case = Case(self.induction.bound, self.facts, self.rule, lengths, enabled=self.question.enabled, piece=piece)
+        if not case.possible:
+            self.never = self.never or not lengths
+            return
+        if piece.loops and not lengths and case.ends.arrivals:
+            self._see(case, case.solver())
+        elif case.enabled and not self.possible:
+            self._confirm_enabled(case)
+        where = [name for name in self.induction.order if name not in lengths]
+        most = min(max(SHORT, case.seconds), self.induction.each) if where else self.induction.each
+        solver = case.solver()
+        still = self._undecided(case, solver, names, most, split=bool(where))
+        if not still:
+            return
+        if not where or self.induction.cut() is not None:
+            for name in still:
+                self._note(name, "unknown", 0.0)
+            return
+        for length in range(capacity(case.bound, where[0]) + 1):
+            pending = [name for name in still if self.answers[name].answer == "proved"]
+            self.decide({**lengths, where[0]: length}, pending)
+
+    def _undecided(self, case: Case, solver: Any, names: Sequence[str], most: float, *, split: bool) -> list[str]:
+        """The facts about which it is not decided here whether the action keeps them; after some, the others are not tried."""
+        still: list[str] = []
+        for number, name in enumerate(names):
+            if self.induction.cut() is not None or (len(still) == PATIENCE and split):
+                return [*still, *names[number:]]
+            if not self._decided(case, solver, name, most):
+                still.append(name)
+        return still
+
+    def _goals(self, case: Case, name: str) -> list[Goal]:
+        """What is to be shown of a fact, where: the parts of it that are not known already."""
+        arrivals = case.ends.arrivals
+        if name == SPEC_ERROR:
+            made = [(case.terms.yes, [p for one in case.ends.obligations for p in conjuncts(one.condition)])]
+        elif any(loop.name == name for loop in self.loops):
+            made = [(at.condition, self._at_head(case, at, at.head, name)) for at in arrivals if at.head is not None]
+        else:
+            prop = self._property(name)
+            made = [(at.condition, self._after(case, prop, at)) for at in arrivals if prop.kind != "step" or at.head is None]
+        known = {*case.hypotheses}
+        left = [(where, [part for part in dict.fromkeys(parts) if part not in known]) for where, parts in made]
+        return [(where, parts) for where, parts in left if parts]
+
+    def _after(self, case: Case, prop: Property, arrival: Arrival) -> list[Term]:
+        """A property where a piece ends."""
+        if prop.kind != "step":
+            return case.parts(prop, arrival.cells)
+        assert case.before is not None
+        return case.parts(prop, case.before, arrival.cells)
+
+    def _at_head(self, case: Case, arrival: Arrival, head: Head, name: str) -> list[Term]:
+        """An invariant where a piece ends, if it is one of the loop there."""
+        found: list[Term] = []
+        for loop in head.invariants:
+            if loop.name == name:
+                found += case.invariant_parts(loop, arrival.cells, arrival.named)
+        return found
+
+    def _property(self, name: str) -> Property:
+        return next(p for p in (*self.facts, *self.induction.steps) if p.name == name)
+
+    def _decided(self, case: Case, solver: Any, name: str, most: float) -> bool:
+        """Whether it is decided in this case whether the action keeps a fact."""
+        begun = time.monotonic()
+        for goal in self._goals(case, name):
+            answer, model = self.query(case, solver, goal, most)
+            if model is not None:
+                self._refuted(case, name, model, goal, solver)
+                return True
+            if answer != "unsat":
+                return False
+        self._note(name, "proved", time.monotonic() - begun)
+        return True
+
+    def query(self, case: Case, solver: Any, goal: Goal, most: float) -> tuple[str, Any]:
+        """Whether one of these parts can be false there: unsat, sat with a model, or unknown."""
+        where, parts = goal
+        solver.push()
+        solver.add(case.bits.of(where), case.bits.of(case.some_fails(parts)))
+        solver.set("timeout", max(1, int(min(most, self.induction.left()) * 1000)))
+        answer = solver.check()
+        model = solver.model() if answer == z3.sat else None
+        solver.pop()
+        return str(answer), model
+
+    def _note(self, name: str, answer: str, seconds: float, unkept: Unkept | None = None) -> None:
+        old = self.answers[name]
+        if old.answer == "unkept":
+            return
+        worse = answer if answer != "proved" else old.answer
+        made = Answer(name, self.rule.name, worse, old.seconds + seconds, old.cases + 1, unkept)
+        self.answers[name] = made
+
+    # ---- counterexamples
+
+    def _refuted(self, case: Case, name: str, model: Any, goal: Goal, solver: Any) -> None:
+        """Note a counterexample, as small as it quickly gets, once the interpreter says the same."""
+        model = self._smaller(case, solver, goal, model)
+        unkept = self._piece_confirmed(case, name, goal, model) if case.piece.loops else self._confirmed(case, name, model)
+        self._note(name, "unkept", 0.0, unkept)
+
+    def _smaller(self, case: Case, solver: Any, goal: Goal, model: Any) -> Any:
+        """A model of the same with fewer things in sequences, as long as there is one."""
+        terms = case.terms
+        lengths = [case.cells[at] for name, at, _ in case.bound.shape.fields if name in self.induction.order]
+        total, (where, parts) = terms.number(0), goal
+        for length in lengths:
+            total = terms.add(total, length)
+        broken = terms.both(where, case.some_fails(parts))
+        while True:
+            fewer = terms.less(total, terms.number(sum(case.concrete(lengths, model))))
+            _, found = self.query(case, solver, (terms.both(broken, fewer), [terms.no]), SHORT)
+            if found is None:
+                return model
+            model = found
+
+    def _confirm_enabled(self, case: Case) -> None:
+        """The action can be taken here; the interpreter must say so, too."""
+        solver = case.solver()
+        solver.set("timeout", int(self.induction.each * 1000))
+        if solver.check() != z3.sat:
+            return
+        model = solver.model()
+        state, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
+        with contextlib.suppress(SpecError):
+            if case.bound.after(state, self.rule, arguments) is None:
+                raise Disagreement(f"the solver takes {self.rule.name}{arguments} where the interpreter does not allow it")
+        self.possible = True
+        self._see(case, solver)
+
+    def _see(self, case: Case, solver: Any) -> None:
+        """Find out which left sides hold in states from which the action, or this piece of it, can be taken."""
+        after, terms = case.ends.arrivals[-1], case.terms
+        for name, number in list(self.sides):
+            prop = self._property(name)
+            if prop.kind != "step":
+                where, sides = terms.yes, case.evaluator.sides(prop, case.cells)
+            elif case.before is not None and after.head is None:
+                where, sides = after.condition, case.evaluator.sides(prop, case.before, after.cells)
+            else:
+                continue
+            if prop.condition is not None:
+                sides[condition_number(prop)] = case.evaluator.condition(prop, case.cells)[0]
+            seen = terms.both(where, sides.get(number, terms.no))
+            _, model = self.query(case, solver, (seen, [terms.no]), self.induction.each)
+            if model is not None:
+                self.sides.remove((name, number))
+
+    def _confirmed(self, case: Case, name: str, model: Any) -> Unkept:
+        """The counterexample, run in the interpreter."""
+        before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
+        bound = self.induction.bound
+        self._satisfies(before)
+        try:
+            after = bound.after(before, self.rule, arguments)
+        except SpecError:
+            return Unkept(before, self.rule.name, arguments, None)
+        if after is None or name == SPEC_ERROR:
+            does = "takes" if after is None else "leaves the bounds of the spec with"
+            raise Disagreement(f"the solver {does} {self.rule.name}{arguments}, the interpreter does not allow that")
+        try:
+            if not self._broken(name, before, after):
+                raise Disagreement(f"{self.rule.name}{arguments} breaks {name} for the solver, and not in the interpreter")
+        except SpecError:
+            return Unkept(before, self.rule.name, arguments, None)
+        return Unkept(before, self.rule.name, arguments, after)
+
+    def _piece_confirmed(self, case: Case, name: str, goal: Goal, model: Any) -> Unkept:
+        """The counterexample of a piece: its states, of which the interpreter says whether the facts hold."""
+        before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
+        arrival = next(at for at in case.ends.arrivals if at.condition is goal[0]) if name != SPEC_ERROR else None
+        self._satisfies(before)
+        after = None if arrival is None else case.concrete(arrival.cells, model)
+        if after is not None and any(fact.name == name for fact in self.facts):
+            with contextlib.suppress(SpecError):
+                if not self._broken(name, before, after):
+                    raise Disagreement(f"a piece of {self.rule.name} breaks {name} for the solver, not in the interpreter")
+        start, named = case.piece.start, zip(case.named, case.concrete(case.named.values(), model), strict=True)
+        ends = None if arrival is None else str(arrival.head or f"the end of {self.rule.name}")
+        begins = str(start or f"the start of {self.rule.name}")
+        began = case.concrete(case.before, model) if case.piece.wide and case.before is not None else None
+        return Unkept(before, self.rule.name, arguments, after, begins, ends, tuple(named), start is not None, began)
+
+    def _satisfies(self, state: State) -> None:
+        for fact in self.facts:
+            if not self.induction.holds(fact, state):
+                raise Disagreement(f"the solver's state satisfies {fact.name}, the interpreter says that it does not")
+
+    def _broken(self, name: str, before: State, after: State) -> bool:
+        for prop in self.induction.steps:
+            if prop.name == name:
+                return not self.induction.bound.holds(prop, before, after)
+        return not self.induction.holds(next(fact for fact in self.facts if fact.name == name), after)
