@@ -71,10 +71,10 @@ class Case:
         self.piece, self.enabled, self.plain = piece, enabled and not piece.loops, plain
         begun, fields = time.monotonic(), {name: at for name, at, _ in bound.shape.fields}
         known = {fields[name]: length for name, length in lengths.items()}
-        self._begin(known, prune=bool(piece.loops) and not lengths)
+        self._begin(known, prune=not plain and not lengths)
         if plain:
             self.possible = True
-        elif piece.loops and not lengths:
+        elif not lengths:
             self.possible = self._satisfiable()
         else:
             constants = self._constants()

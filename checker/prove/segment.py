@@ -147,6 +147,7 @@ class Segment(PrunedRun):
         self.calls: list[int] = []
         self.anything = 0
         self.containers = False
+        self.rounds = 0
         self.by_function: dict[Any, list[LoopInvariant]] = {}
         for loop in loops:
             self.by_function.setdefault(loop.declared.declaration.of, []).append(loop)
@@ -173,6 +174,12 @@ class Segment(PrunedRun):
         result = super().call(node)
         self.calls.pop()
         return result
+
+    def _iteration(self, node: t.For, level: int, trip: Trip) -> Left[Term]:
+        self.rounds += 1
+        left = super()._iteration(node, level, trip)
+        self.rounds -= 1
+        return left
 
     def location(self, node: t.Expr) -> Location:
         self.containers = self.containers or isinstance(node, t.Fresh)
@@ -223,6 +230,9 @@ class Segment(PrunedRun):
         invariants = self.by_function.get(function.original)
         if not invariants or node is not loop_of(function):
             return super()._do_for(node)
+        if self.rounds:
+            rule = f"the loop of {function.name} has an invariant, and runs within another loop"
+            raise LanguageError("FP129", node.place, rule, "give an invariant to the outer loop only")
         if self.containers:
             rule = f"the loop of {function.name} has an invariant, and a local container exists when it runs"
             raise LanguageError("FP129", node.place, rule, "keep what the loop needs in the state")

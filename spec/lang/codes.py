@@ -113,7 +113,8 @@ CODES: dict[str, Code] = {
     ),
     "FP129": Code(
         "a loop that cannot have the invariant given for it",
-        "let the function have one outermost loop, `for _ in range(…)`, and the invariant name the locals that outlive a round",
+        "let the function have one outermost loop, `for _ in range(…)`, without return in it, and call it in no other loop; "
+        "let the invariant name the locals that outlive a round",
         "@loop_invariant(scan) def fits(s): …",
     ),
 }

@@ -152,7 +152,8 @@ def loop_invariant(of: Callable[..., Any], *, when: Callable[[], Any] | None = N
 
     A function of the state and of the locals that it names, which are annotated with what they can be:
     `def in_order(s, at: Int(0, REQUESTS))`. With two states, the first is the one in which the action began. The loop is the
-    only outermost one of its function, `for _ in range(…)`, and every local that outlives one iteration is named. A proof cuts
+    only outermost one of its function, `for _ in range(…)`, is not left by return, and runs in no other loop; every local that
+    outlives one iteration is named. A proof cuts
     the action there: all properties of states have to hold at the head as well, and nothing else is known of it.
     """
     if not inspect.isfunction(of):

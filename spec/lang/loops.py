@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from .codes import CODES
 from .errors import LanguageError, Place
 from .spec import Declared
-from .tree import For, Function, If, PlaceType, SetLocal, Stmt
+from .tree import For, Function, If, PlaceType, Return, SetLocal, Stmt
 
 
 def check_loop(declared: Declared, instances: Iterable[Function]) -> None:
@@ -22,6 +22,9 @@ def check_loop(declared: Declared, instances: Iterable[Function]) -> None:
         if loop is None or loop.loop.kind != "range" or loop.loop.variable is not None:
             rule = f"{function.name} must have one outermost loop, `for _ in range(…)`, for {declared.name} to be about it"
             raise _refused(function.place if loop is None else loop.place, rule)
+        back = next(_returns(loop.body), None)
+        if back is not None:
+            raise _refused(back.place, f"the loop of {function.name} has an invariant and is left by return; leave it by break")
         known = {**dict(function.parameters), **function.locals}
         named = {parameter.name for parameter in declared.parameters}
         for name in sorted(named):
@@ -44,6 +47,16 @@ def _outermost(body: Sequence[Stmt]) -> Iterator[For]:
             yield node
         elif isinstance(node, If):
             yield from _outermost((*node.then, *node.otherwise))
+
+
+def _returns(body: Sequence[Stmt]) -> Iterator[Return]:
+    for node in body:
+        if isinstance(node, Return):
+            yield node
+        elif isinstance(node, If):
+            yield from _returns((*node.then, *node.otherwise))
+        elif isinstance(node, For):
+            yield from _returns(node.body)
 
 
 def _outliving(function: Function, loop: For) -> list[str]:

@@ -214,12 +214,19 @@ def test_pieces_prove_what_the_whole_proves(without: tuple[str, ...], tmp_path: 
     assert not found.vacuous
 
 
+def test_a_loop_with_an_invariant_is_in_no_other_loop(tmp_path: Path) -> None:
+    text = "    taken = 0\n    for _ in range(2):\n        taken += take(s, 1)\n"
+    bound = rounds(tmp_path=tmp_path, changed=("    taken = take(s, 1)\n", text))
+    with pytest.raises(LanguageError, match="within another loop"):
+        induced(bound)
+
+
 BREAKS = [
     ("s.hand += 1", "s.hand += 2", "letters-fit"),
     ("        s.tray -= 1\n        s.hand", "        s.hand", "letters-fit"),
     ("        s.hand -= 1\n            s.sent", "        s.sent", "letters-fit"),
     ("s.hand += 1\n", "s.hand += 1\n        s.tray = 2\n", "nothing-comes-back"),
-    ("        return taken\n        if", "        return most\n        if", ""),
+    ("    return taken\n", "    return most\n", ""),
 ]
 
 

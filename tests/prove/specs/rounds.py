@@ -47,9 +47,7 @@ def take(s, most):
     """Take letters from the tray; returns how many."""
     taken = 0
     for _ in range(LETTERS):
-        if taken == most:
-            return taken
-        if s.tray == 0:
+        if taken == most or s.tray == 0:
             break
         s.tray -= 1
         s.hand += 1

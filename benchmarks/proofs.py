@@ -1,0 +1,99 @@
+"""Proofs by induction: seconds for each property, beside an exhaustive search of the same bounds.
+
+python benchmarks/proofs.py                   # small bounds; prints one table a model
+python benchmarks/proofs.py --large           # 3 requests and 5 blocks, which takes many minutes
+python benchmarks/proofs.py --workers N       # processes (default: one a core)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fencepost.checker.cli.target import Wanted, resolve
+from fencepost.checker.explore.native.engine import NativeEngine
+from fencepost.checker.explore.native.memory import processors
+from fencepost.checker.model import Limits, Model, Options
+from fencepost.checker.prove.asked import Answer
+from fencepost.checker.prove.induction import Induced, Induction
+from harness import machine
+
+CONSUMER = "max-tokens=2,kv-role=kv_consumer,remote-tokens=1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model whose properties are proved, each query in so many seconds."""
+
+    name: str
+    wanted: Wanted
+    each: float = 60.0
+
+
+SMALL = (
+    Case("kv, 2 requests, 2 blocks", Wanted(("kv",), "reference", None, (f"requests=2,blocks=2,prompt-tokens=1,{CONSUMER}",))),
+    Case("kv, 2 requests, 3 blocks", Wanted(("kv",), "reference", None, (f"requests=2,blocks=3,prompt-tokens=1,{CONSUMER}",))),
+)
+LARGE = (
+    Case(
+        "kv, 3 requests, 5 blocks",
+        Wanted(("kv",), "reference", None, (f"requests=3,blocks=5,{CONSUMER},prompt-tokens=2",)),
+        300,
+    ),
+)
+
+
+def searched(model: Model) -> tuple[int, float, set[str]]:
+    """States of an exhaustive search, its seconds without those of the compiler, and what it finds violated."""
+    options = Options(deadlock=False, keep_going=True, threads=1)
+    engine = NativeEngine(model)
+    engine.load(options)
+    begun = time.monotonic()
+    found = engine.run(options, None)
+    return found.distinct, time.monotonic() - begun, set(found.failures)
+
+
+def rows(answers: Sequence[Answer]) -> Mapping[str, tuple[float, str]]:
+    """For each property and lemma: the seconds of its queries, and the action that took most of them."""
+    found: dict[str, tuple[float, str]] = {}
+    for name in dict.fromkeys(answer.fact for answer in answers):
+        own = [answer for answer in answers if answer.fact == name]
+        slowest = max(own, key=lambda answer: answer.seconds)
+        found[name] = sum(answer.seconds for answer in own), slowest.action
+    return found
+
+
+def show(case: Case, induced: Induced, wall: float, search: tuple[int, float, set[str]]) -> None:
+    """Print a table for a model."""
+    distinct, seconds, _ = search
+    proved = {*induced.kept, *induced.stepped}
+    print(f"\n{case.name}: proved {len(proved)} in {wall:.1f} s; {distinct:,} states searched in {seconds:.2f} s")
+    print(f"\n| {'property or lemma':30} | queries s | most of it in |\n| {'-' * 30} | --------: | ------------- |")
+    for name, (spent, action) in sorted(rows(induced.answers).items(), key=lambda row: -row[1][0]):
+        print(f"| {name + ('' if name in proved else ' (not proved)'):30} | {spent:9.2f} | {action:13} |")
+
+
+def main() -> int:
+    """Measure; 1 where something is not proved, or is proved and violated."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--large", action="store_true", help="3 requests and 5 blocks")
+    parser.add_argument("--workers", type=int, default=processors(), help="processes (default: one a core)")
+    given = parser.parse_args()
+    print("\n".join((*machine.description(), f"{given.workers} processes")))
+    wrong = False
+    for case in LARGE if given.large else SMALL:
+        model = resolve(case.wanted).model
+        search = searched(resolve(case.wanted).model)
+        begun = time.monotonic()
+        induced = Induction(model, Limits(), each=case.each, workers=given.workers).run()
+        show(case, induced, time.monotonic() - begun, search)
+        proved = {*induced.kept, *induced.stepped}
+        wrong = wrong or bool(search[2]) or any(p.name not in proved for p in model.bound.every if p.kind in ("always", "step"))
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
