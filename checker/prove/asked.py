@@ -199,13 +199,17 @@ class Asked:
         return found
 
     def _property(self, name: str) -> Property:
-        return next(p for p in (*self.facts, *self.induction.steps) if p.name == name)
+        return next(p for p in (*self.induction.facts, *self.induction.steps) if p.name == name)
 
     def _decided(self, case: Case, solver: Any, name: str, most: float) -> bool:
         """Whether it is decided in this case whether the action keeps a fact."""
         begun = time.monotonic()
-        for goal in self._goals(case, name):
+        for where, parts in self._goals(case, name):
+            goal: Goal = where, parts
             answer, model = self.query(case, solver, goal, most)
+            if model is not None and case.piece.loops and name != SPEC_ERROR:
+                goal = case.terms.both(where, case.met), parts  # what leaves the bounds of the spec is a matter of its own
+                answer, model = self.query(case, solver, goal, most)
             if model is not None:
                 self._refuted(case, name, model, goal, solver)
                 return True
@@ -310,7 +314,8 @@ class Asked:
     def _piece_confirmed(self, case: Case, name: str, goal: Goal, model: Any) -> Unkept:
         """The counterexample of a piece: its states, of which the interpreter says whether the facts hold."""
         before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
-        arrival = next(at for at in case.ends.arrivals if at.condition is goal[0]) if name != SPEC_ERROR else None
+        there = (at for at in case.ends.arrivals if case.is_true(at.condition, model))
+        arrival = None if name == SPEC_ERROR else next(there)
         self._satisfies(before)
         after = None if arrival is None else case.concrete(arrival.cells, model)
         if after is not None and any(fact.name == name for fact in self.facts):

@@ -97,9 +97,10 @@ class Case:
             parts += self.head_parts(self.piece.start, self.cells, self.named)
         self.hypotheses = dict.fromkeys(parts)
         self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
-        given = (*self.cells, *self.arguments, *self.named.values(), *(self.before or ()))
-        self.base += [fact for cell in _flat(given) for fact in self._within(cell)]
+        self.base += self._ranges()
         self.ends = self._ends(prune=prune)
+        if self.piece.start is not None:
+            self.base += self._ranges()  # of what callers have in their locals, too
         if self.enabled:
             self.hypotheses |= dict.fromkeys(conjuncts(self.ends.arrivals[-1].condition))
             self.base += [self.bits.of(part) for part in conjuncts(self.ends.arrivals[-1].condition)]
@@ -233,6 +234,14 @@ class Case:
         least, greatest = terms.number(domain.start), terms.number(domain.stop - 1)
         return terms.both(terms.at_most(least, value), terms.at_most(value, greatest))
 
+    @property
+    def met(self) -> Term:
+        """That the piece stays within the bounds of the spec."""
+        together = self.terms.yes
+        for obligation in self.ends.obligations:
+            together = self.terms.both(together, obligation.condition)
+        return together
+
     def some_fails(self, parts: Sequence[Term]) -> Term:
         """That not all of these hold."""
         together = self.terms.yes
@@ -240,8 +249,10 @@ class Case:
             together = self.terms.both(together, part)
         return self.terms.negation(together)
 
-    def _within(self, term: Term) -> list[Any]:
-        return self.bits.within(term) if term.op == "variable" and term.sort == "number" else []
+    def _ranges(self) -> list[Any]:
+        """That numbers are in the ranges of their variables, all that there are."""
+        found = [term for term in self.terms.made.values() if term.op == "variable" and term.sort == "number"]
+        return [fact for term in found for fact in self.bits.within(term)]
 
     # ---- models
 
@@ -291,11 +302,3 @@ def _both(made: tuple[Term, Sequence[Obligation[Term]]]) -> list[Term]:
 
 def _always(_: Term) -> bool:
     return True
-
-
-def _flat(values: Iterable[Term]) -> Iterable[Term]:
-    for value in values:
-        if value.sort == "set":
-            yield from value.args
-        else:
-            yield value

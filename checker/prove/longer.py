@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...spec.lang import Property
-from ..model import Limits, Model
+from ..model import SPEC_ERROR, Limits, Model
 from .arbitrary import Arbitrary
 from .bits import Bits
 from .bmc import BoundedSearch
@@ -103,7 +103,8 @@ class Longer:
             self.bound.properties = kept
         if found.depth < depth and found.cut is not None:
             return [fact.name for fact in facts]
-        return [p.name for p in found.violations]
+        violated = [p.name for p in found.violations]
+        return [fact.name for fact in facts] if SPEC_ERROR in violated else violated
 
     def _left(self) -> float:
         return max(0.0, self.ends - time.monotonic())

@@ -13,6 +13,7 @@ from ..model import Limits, Model, Options
 from ..result import Status
 from .solver import Disagreement
 
+SEEN = (Status.REACHED, Status.NOT_APPLICABLE)
 MOST_STATES = 20_000
 MOST_SECONDS = 20.0
 
@@ -49,7 +50,7 @@ def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ..
     if found.cut is None:
         return found.vacuous, ()
     actions = [f"action {action.name}" for action in found.figures.actions if not action.enabled]
-    witnesses = [f"witness {p.name}" for p in found.properties if p.kind == "reachable" and p.status is not Status.REACHED]
+    witnesses = [f"witness {p.name}" for p in found.properties if p.kind == "reachable" and p.status not in SEEN]
     return (), (*actions, *witnesses)
 
 

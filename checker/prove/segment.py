@@ -16,7 +16,6 @@ from typing import Any, cast
 from ...spec.lang import BoundSpec, Rule
 from ...spec.lang import tree as t
 from ...spec.lang.bind import LoopInvariant
-from ...spec.lang.errors import LanguageError
 from ...spec.lang.evaluate_base import Obligation
 from ...spec.lang.evaluate_expressions import Trip
 from ...spec.lang.evaluate_memory import Location
@@ -146,18 +145,16 @@ class Segment(PrunedRun):
         self.inside: list[t.Function] = []
         self.calls: list[int] = []
         self.anything = 0
-        self.containers = False
-        self.rounds = 0
         self.by_function: dict[Any, list[LoopInvariant]] = {}
         for loop in loops:
             self.by_function.setdefault(loop.declared.declaration.of, []).append(loop)
 
     def ends(self, rule: Rule, args: Sequence[Term]) -> Ends:
-        """Run the action, and tell where this piece of it can end."""
+        """Run the action, and tell where this piece of it can end: nowhere, where control surely never comes to its start."""
         assert self.bound.spec.elaborated is not None
         self.function(self.bound.spec.elaborated.of(rule.declared.function), args)
         if not self.started:
-            raise AssertionError(f"control does not come to {self.start} in {rule.name}")
+            return Ends((), ())
         self._arrive(None)
         return Ends(tuple(self.arrivals), tuple(self.obligations))
 
@@ -174,16 +171,6 @@ class Segment(PrunedRun):
         result = super().call(node)
         self.calls.pop()
         return result
-
-    def _iteration(self, node: t.For, level: int, trip: Trip) -> Left[Term]:
-        self.rounds += 1
-        left = super()._iteration(node, level, trip)
-        self.rounds -= 1
-        return left
-
-    def location(self, node: t.Expr) -> Location:
-        self.containers = self.containers or isinstance(node, t.Fresh)
-        return super().location(node)
 
     # ---- before the piece starts: whatever could be the case
 
@@ -230,12 +217,6 @@ class Segment(PrunedRun):
         invariants = self.by_function.get(function.original)
         if not invariants or node is not loop_of(function):
             return super()._do_for(node)
-        if self.rounds:
-            rule = f"the loop of {function.name} has an invariant, and runs within another loop"
-            raise LanguageError("FP129", node.place, rule, "give an invariant to the outer loop only")
-        if self.containers:
-            rule = f"the loop of {function.name} has an invariant, and a local container exists when it runs"
-            raise LanguageError("FP129", node.place, rule, "keep what the loop needs in the state")
         head = Head(function.name, tuple(self.calls), tuple(invariants))
         if self.started:
             return self._stop(head)

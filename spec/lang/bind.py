@@ -113,11 +113,7 @@ class BoundSpec:
         self.properties = tuple(self._property(d) for d in spec.properties if self.applicable(d))
         self.lemmas = tuple(self._property(d) for d in spec.lemmas if self.applicable(d))
         self.every = (*self.lemmas, *self.properties)
-        self.loops = tuple(
-            LoopInvariant(d, self.rebind(d.function), tuple(self._domain(p) for p in d.parameters))
-            for d in spec.loops
-            if self.applicable(d)
-        )
+        self.loops = tuple(self._invariant(d) for d in spec.loops if self.applicable(d))
         declared = (*spec.actions, *spec.properties, *spec.lemmas)
         self.not_applicable = tuple(d.name for d in declared if not self.applicable(d))
 
@@ -176,6 +172,13 @@ class BoundSpec:
         if self.enumerable and total > MAX_INSTANCES:
             raise BoundsError(f"{total:,} action instances at these bounds, the limit is {MAX_INSTANCES:,}; lower them")
         return rules
+
+    def _invariant(self, declared: Declared) -> LoopInvariant:
+        domains = tuple(self._domain(parameter) for parameter in declared.parameters)
+        for parameter, domain in zip(declared.parameters, domains, strict=True):
+            if not domain:
+                raise BoundsError(f"{declared.place}: {declared.name}: {parameter.name} has no value at these bounds")
+        return LoopInvariant(declared, self.rebind(declared.function), domains)
 
     def _domain(self, parameter: Parameter) -> range:
         match parameter.type:

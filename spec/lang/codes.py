@@ -113,8 +113,8 @@ CODES: dict[str, Code] = {
     ),
     "FP129": Code(
         "a loop that cannot have the invariant given for it",
-        "let the function have one outermost loop, `for _ in range(…)`, without return in it, and call it in no other loop; "
-        "let the invariant name the locals that outlive a round",
+        "let the function have one outermost loop, `for _ in range(N)`, without return in it, and call it in no other loop or "
+        "quantifier; let the invariant name the locals that outlive a round, as what they are",
         "@loop_invariant(scan) def fits(s): …",
     ),
 }

@@ -16,7 +16,7 @@ from .codes import CODES
 from .errors import LanguageError, Place
 from .expressions import BINARY, value_type
 from .independent import element_wise
-from .loops import check_loop
+from .loops import check_loops
 from .scope import Program, Scope
 from .spec import Declared, Spec
 from .tree import (
@@ -76,8 +76,7 @@ def elaborate(spec: Spec) -> Elaborated:
         if condition is not None and condition not in made:
             made[condition] = program.function(condition, parameters[:1], sides=False)
             _only_reads(made[condition], declared)
-    for declared in spec.loops:
-        check_loop(declared, program.instances.values())
+    check_loops(spec.loops, [made[action.function] for action in spec.actions], program.instances.values())
     written |= {instance.original for instance in program.instances.values()}
     return Elaborated(made, program.ordered, frozenset(written))
 

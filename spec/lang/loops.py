@@ -2,43 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, cast
 
 from .codes import CODES
 from .errors import LanguageError, Place
 from .spec import Declared
-from .tree import For, Function, If, PlaceType, Return, SetLocal, Stmt
+from .tree import (
+    BOOL,
+    Binary,
+    Call,
+    Clause,
+    Const,
+    Expr,
+    For,
+    Fresh,
+    Function,
+    If,
+    Loop,
+    PlaceType,
+    Quantified,
+    Return,
+    Scalar,
+    SetLocal,
+    SetValue,
+    Stmt,
+)
+from .types import Bool, SetOf, Type
+
+PARTS = (Expr, Stmt, Loop, Clause, tuple)
+"""What a typed tree is made of."""
 
 
-def check_loop(declared: Declared, instances: Iterable[Function]) -> None:
-    """Refuse an invariant of a loop that is not the only outermost one, or that leaves out a local of it."""
-    of = declared.declaration.of
-    found = [function for function in instances if function.original is of]
-    if not found:
+def check_loops(loops: Sequence[Declared], actions: Iterable[Function], instances: Collection[Function]) -> None:
+    """Refuse invariants of loops that do not fit them, and actions that such a loop cannot be cut out of."""
+    for declared in loops:
+        of = declared.declaration.of
         assert of is not None
-        raise _refused(declared.place, f"no action of the spec calls {of.__name__}")
-    for function in found:
-        loop = loop_of(function)
-        if loop is None or loop.loop.kind != "range" or loop.loop.variable is not None:
-            rule = f"{function.name} must have one outermost loop, `for _ in range(…)`, for {declared.name} to be about it"
-            raise _refused(function.place if loop is None else loop.place, rule)
-        back = next(_returns(loop.body), None)
-        if back is not None:
-            raise _refused(back.place, f"the loop of {function.name} has an invariant and is left by return; leave it by break")
-        known = {**dict(function.parameters), **function.locals}
-        named = {parameter.name for parameter in declared.parameters}
-        for name in sorted(named):
-            if isinstance(known.get(name), PlaceType | None):
-                raise _refused(declared.place, f"{declared.name} is about {name}, which is no value in that function")
-        for name in _outliving(function, loop):
-            if name not in named:
-                raise _refused(loop.place, f"the loop changes {name}, and {declared.name} does not name it")
+        found = [function for function in instances if function.original is of]
+        if not found:
+            raise _refused(declared.place, f"no action of the spec calls {of.__name__}")
+        for function in found:
+            _check(declared, function)
+    cut = {declared.declaration.of for declared in loops}
+    for action in actions:
+        _calls(action, cut)
 
 
 def loop_of(function: Function) -> For | None:
     """The only loop of a function that is not inside another one."""
     found = list(_outermost(function.body))
     return found[0] if len(found) == 1 else None
+
+
+# ---- the loop and its invariant
+
+
+def _check(declared: Declared, function: Function) -> None:
+    loop, name = loop_of(function), declared.name
+    if loop is None or loop.loop.kind != "range" or loop.loop.variable is not None:
+        rule = f"{function.name} must have one outermost loop, `for _ in range(…)`, for {name} to be about it"
+        raise _refused(function.place if loop is None else loop.place, rule)
+    for end in (loop.loop.start, loop.loop.stop):
+        if end is not None and not _constant(end):
+            raise _refused(end.place, f"the loop of {function.name} has an invariant, and how often it runs is no constant")
+    back = next((node for node in _statements(loop.body) if isinstance(node, Return)), None)
+    if back is not None:
+        raise _refused(back.place, f"the loop of {function.name} has an invariant and is left by return; leave it by break")
+    before = _assigned_before(function, loop)
+    for parameter in declared.parameters:
+        if parameter.name not in before:
+            raise _refused(declared.place, f"{name} is about {parameter.name}, which has no value at the head of that loop")
+        if not _fits(parameter.type, before[parameter.name]):
+            kind = type(parameter.type).__name__
+            rule = f"{name} has {parameter.name} as {kind}, in {function.name} it is {before[parameter.name]}"
+            raise _refused(declared.place, rule)
+    named = {parameter.name for parameter in declared.parameters}
+    for local in sorted(set(_changed(loop.body)) & {*before, *_changed(function.body, without=loop)}):
+        if local not in named:
+            raise _refused(loop.place, f"the loop changes {local}, and {name} does not name it")
 
 
 def _outermost(body: Sequence[Stmt]) -> Iterator[For]:
@@ -49,31 +91,84 @@ def _outermost(body: Sequence[Stmt]) -> Iterator[For]:
             yield from _outermost((*node.then, *node.otherwise))
 
 
-def _returns(body: Sequence[Stmt]) -> Iterator[Return]:
+def _statements(body: Sequence[Stmt], without: For | None = None) -> Iterator[Stmt]:
+    """All statements of a block, those inside others too."""
     for node in body:
-        if isinstance(node, Return):
-            yield node
-        elif isinstance(node, If):
-            yield from _returns((*node.then, *node.otherwise))
-        elif isinstance(node, For):
-            yield from _returns(node.body)
-
-
-def _outliving(function: Function, loop: For) -> list[str]:
-    """The locals that an iteration changes and that are there before it, in order of name."""
-    before = {name for name, kind in function.parameters if not isinstance(kind, PlaceType)}
-    before |= {node.name for node in _assignments(function.body, without=loop)}
-    return sorted(before & {node.name for node in _assignments(loop.body)})
-
-
-def _assignments(body: Sequence[Stmt], without: For | None = None) -> Iterator[SetLocal]:
-    for node in body:
-        if isinstance(node, SetLocal):
-            yield node
-        elif isinstance(node, If):
-            yield from _assignments((*node.then, *node.otherwise), without)
+        yield node
+        if isinstance(node, If):
+            yield from _statements((*node.then, *node.otherwise), without)
         elif isinstance(node, For) and node is not without:
-            yield from _assignments(node.body, without)
+            yield from _statements(node.body, without)
+
+
+def _changed(body: Sequence[Stmt], without: For | None = None) -> Iterator[str]:
+    """The locals that a block gives values, those of loops among them."""
+    for node in _statements(body, without):
+        if isinstance(node, SetLocal):
+            yield node.name
+        elif isinstance(node, For) and node.loop.variable is not None:
+            yield node.loop.variable
+
+
+def _assigned_before(function: Function, loop: For) -> dict[str, Any]:
+    """The values that are surely there when control comes to the loop: parameters, and what is assigned on the way to it."""
+    kinds = {**dict(function.parameters), **function.locals}
+    names = {name for name, _ in function.parameters}
+    body: Sequence[Stmt] = function.body
+    while loop not in body:
+        inner = next(node for node in body if isinstance(node, If) and loop in list(_statements((*node.then, *node.otherwise))))
+        names |= {node.name for node in body[: body.index(inner)] if isinstance(node, SetLocal)}
+        body = inner.then if loop in list(_statements(inner.then)) else inner.otherwise
+    names |= {node.name for node in body[: body.index(loop)] if isinstance(node, SetLocal)}
+    return {name: kinds[name] for name in names if not isinstance(kinds[name], PlaceType)}
+
+
+def _fits(annotated: Type, kind: Any) -> bool:
+    """Whether a local of this kind can be what an invariant says that it is."""
+    if isinstance(annotated, SetOf):
+        return isinstance(kind, SetValue) and kind.index == annotated.index
+    if isinstance(annotated, Bool):
+        return kind == BOOL
+    return isinstance(kind, Scalar) and kind != BOOL
+
+
+def _constant(node: Expr) -> bool:
+    return isinstance(node, Const) or (isinstance(node, Binary) and all(_constant(part) for part in _parts(node)))
+
+
+# ---- where the loop is come to
+
+
+def _calls(function: Function, cut: Collection[Any]) -> None:
+    """Refuse calls of functions in `cut` that happen several times, and local containers that are there meanwhile."""
+    called = list(_reached(function.body, often=False))
+    if not any(one.function.original in cut for one, _ in called if isinstance(one, Call)):
+        return
+    for node, often in called:
+        if isinstance(node, Fresh):
+            raise _refused(node.place, f"{function.name} comes to a loop with an invariant, and has a local container")
+        elif often and node.function.original in cut:
+            raise _refused(node.place, f"{node.function.name} has a loop with an invariant, and is called within another loop")
+
+
+def _reached(node: Any, *, often: bool) -> Iterator[tuple[Call | Fresh, bool]]:
+    """All calls and local containers that control may come to from here, and whether that is within a loop or quantifier."""
+    if isinstance(node, tuple):
+        for part in cast("tuple[Any, ...]", node):
+            yield from _reached(part, often=often)
+    elif isinstance(node, Expr | Stmt | Loop | Clause):
+        if isinstance(node, Call | Fresh):
+            yield node, often
+        if isinstance(node, Call):
+            yield from _reached(node.function.body, often=often)
+        inside = often or isinstance(node, For | Quantified)
+        for part in _parts(node):
+            yield from _reached(part, often=inside)
+
+
+def _parts(node: Expr | Stmt | Loop | Clause) -> list[Any]:
+    values: list[Any] = list(vars(node).values())
+    return [part for part in values if isinstance(part, PARTS)]
 
 
 def _refused(place: Place, rule: str) -> LanguageError:

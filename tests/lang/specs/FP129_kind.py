@@ -1,0 +1,53 @@
+# ruff: noqa
+"""An invariant that has a local as what it is not."""
+
+from enum import IntEnum
+
+from fencepost.spec.lang import *
+
+REQUESTS, BLOCKS = Index("requests", default=2), Index("blocks", default=2)
+STEPS = Bound("steps", default=2, least=1)
+ORDER = Switch("order", "head", "tail")
+
+
+class Status(IntEnum):
+    WAITING = 0
+    RUNNING = 1
+
+
+@record
+class Entry:
+    n: Int(0, 3)
+    block: BLOCKS
+
+
+@state
+class Pool:
+    n: Int(0, 3)
+    on: Bool
+    status: Array[REQUESTS, Status]
+    owner: Array[BLOCKS, Maybe[REQUESTS]]
+    free: Seq[BLOCKS, BLOCKS]
+    used: Seq[BLOCKS, BLOCKS]
+    entries: Seq[Entry, STEPS]
+    busy: SetOf[BLOCKS]
+    late: SetOf[BLOCKS]
+    asked: SetOf[REQUESTS]
+
+
+@action
+def act(s, r: REQUESTS, b: BLOCKS):
+    """Do something."""
+    scan(s)
+
+
+def scan(s):
+    found = False
+    for _ in range(3):
+        found = found or s.on
+
+
+@loop_invariant(scan)  # <- FP129
+def holds(s, found: Int(0, 1)):
+    """Always."""
+    return True
