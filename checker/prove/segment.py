@@ -7,11 +7,11 @@ later, the piece ends. So the pieces are parts of one text, and whatever runs of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 from ...spec.lang import BoundSpec, Rule
 from ...spec.lang import tree as t
@@ -20,7 +20,7 @@ from ...spec.lang.evaluate_base import Obligation
 from ...spec.lang.evaluate_expressions import Trip
 from ...spec.lang.evaluate_memory import Location
 from ...spec.lang.evaluate_statements import Left
-from ...spec.lang.loops import loop_of
+from ...spec.lang.loops import called_by, loop_of
 from .arbitrary import any_value
 from .pruned import Possible, PrunedRun
 from .terms import Term, Terms, symbolic_cells
@@ -70,7 +70,7 @@ class Began(Exception):
 def reached_by(bound: BoundSpec, rule: Rule) -> tuple[LoopInvariant, ...]:
     """The invariants of the loops that an action comes to."""
     assert bound.spec.elaborated is not None
-    called = {function.original for function in _called(bound.spec.elaborated.of(rule.declared.function))}
+    called = {function.original for function in called_by(bound.spec.elaborated.of(rule.declared.function))}
     return tuple(loop for loop in bound.loops if loop.declared.declaration.of in called)
 
 
@@ -87,18 +87,6 @@ def heads_of(bound: BoundSpec, rule: Rule, loops: Sequence[LoopInvariant]) -> li
         found |= dict.fromkeys(fresh)
         todo += fresh
     return list(found)
-
-
-def _called(node: Any) -> Iterator[t.Function]:
-    """A function, and all that it calls; or all that some part of one calls."""
-    if isinstance(node, t.Function):
-        yield node
-        yield from _called(node.body)
-    elif isinstance(node, tuple):
-        for part in cast("tuple[Any, ...]", node):
-            yield from _called(part)
-    elif isinstance(node, t.Expr | t.Stmt | t.Loop | t.Clause):
-        yield from _called(tuple(vars(node).values()))
 
 
 def locals_of(head: Head, terms: Terms, mark: str) -> dict[str, Term]:

@@ -141,14 +141,18 @@ def _constant(node: Expr) -> bool:
 
 def _calls(function: Function, cut: Collection[Any]) -> None:
     """Refuse calls of functions in `cut` that happen several times, and local containers that are there meanwhile."""
-    called = list(_reached(function.body, often=False))
-    if not any(one.function.original in cut for one, _ in called if isinstance(one, Call)):
+    if not any(one.original in cut for one in called_by(function)):
         return
-    for node, often in called:
+    for node, often in _reached(function.body, often=False):
         if isinstance(node, Fresh):
             raise _refused(node.place, f"{function.name} comes to a loop with an invariant, and has a local container")
         elif often and node.function.original in cut:
             raise _refused(node.place, f"{node.function.name} has a loop with an invariant, and is called within another loop")
+
+
+def called_by(function: Function) -> list[Function]:
+    """A function, and all that it calls, directly or through others."""
+    return [function, *(node.function for node, _ in _reached(function.body, often=False) if isinstance(node, Call))]
 
 
 def _reached(node: Any, *, often: bool) -> Iterator[tuple[Call | Fresh, bool]]:
