@@ -141,13 +141,13 @@ class Asked:
         if not case.possible:
             self.never = self.never or not lengths
             return
+        solver = case.solver()
         if piece.loops and not lengths and case.ends.arrivals:
-            self._see(case, case.solver())
+            self._see(case, solver)
         elif case.enabled and not self.possible:
-            self._confirm_enabled(case)
+            self._confirm_enabled(case, solver)
         where = [name for name in self.induction.order if name not in lengths]
         most = min(max(SHORT, case.seconds), self.induction.each) if where else self.induction.each
-        solver = case.solver()
         still = self._undecided(case, solver, names, most, split=bool(where))
         if not still:
             return
@@ -242,7 +242,7 @@ class Asked:
     def _refuted(self, case: Case, name: str, model: Any, goal: Goal, solver: Any) -> None:
         """Note a counterexample, as small as it quickly gets, once the interpreter says the same."""
         model = self._smaller(case, solver, goal, model)
-        unkept = self._piece_confirmed(case, name, goal, model) if case.piece.loops else self._confirmed(case, name, model)
+        unkept = self._piece_confirmed(case, name, model) if case.piece.loops else self._confirmed(case, name, model)
         self._note(name, "unkept", 0.0, unkept)
 
     def _smaller(self, case: Case, solver: Any, goal: Goal, model: Any) -> Any:
@@ -260,9 +260,8 @@ class Asked:
                 return model
             model = found
 
-    def _confirm_enabled(self, case: Case) -> None:
+    def _confirm_enabled(self, case: Case, solver: Any) -> None:
         """The action can be taken here; the interpreter must say so, too."""
-        solver = case.solver()
         solver.set("timeout", int(self.induction.each * 1000))
         if solver.check() != z3.sat:
             return
@@ -311,7 +310,7 @@ class Asked:
             return Unkept(before, self.rule.name, arguments, None)
         return Unkept(before, self.rule.name, arguments, after)
 
-    def _piece_confirmed(self, case: Case, name: str, goal: Goal, model: Any) -> Unkept:
+    def _piece_confirmed(self, case: Case, name: str, model: Any) -> Unkept:
         """The counterexample of a piece: its states, of which the interpreter says whether the facts hold."""
         before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
         there = (at for at in case.ends.arrivals if case.is_true(at.condition, model))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .solver import z3
-from .terms import Term, reachable
+from .terms import Term, Terms, reachable
 
 Span = tuple[int, int]
 
@@ -44,6 +44,11 @@ class Bits:
         low, high = variable.low, variable.high
         found = [] if low in (0, *_least(made, low)) and low <= 0 else [_at_least(made, low)]
         return found if high == _greatest(made, low) else [*found, _at_most(made, high, low)]
+
+    def ranges(self, terms: Terms) -> list[Any]:
+        """What the ranges of all variables that there are say that their bits do not."""
+        numbers = [term for term in terms.made.values() if term.op == "variable" and term.sort == "number"]
+        return [fact for number in numbers for fact in self.within(number)]
 
     def value(self, variable: Term, model: Any) -> int:
         """What a variable is in a model; its least value where the model does not say."""

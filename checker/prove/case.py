@@ -97,10 +97,10 @@ class Case:
             parts += self.head_parts(self.piece.start, self.cells, self.named)
         self.hypotheses = dict.fromkeys(parts)
         self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
-        self.base += self._ranges()
+        self.base += self.bits.ranges(self.terms)
         self.ends = self._ends(prune=prune)
         if self.piece.start is not None:
-            self.base += self._ranges()  # of what callers have in their locals, too
+            self.base += self.bits.ranges(self.terms)  # of what callers have in their locals, too
         if self.enabled:
             self.hypotheses |= dict.fromkeys(conjuncts(self.ends.arrivals[-1].condition))
             self.base += [self.bits.of(part) for part in conjuncts(self.ends.arrivals[-1].condition)]
@@ -237,22 +237,11 @@ class Case:
     @property
     def met(self) -> Term:
         """That the piece stays within the bounds of the spec."""
-        together = self.terms.yes
-        for obligation in self.ends.obligations:
-            together = self.terms.both(together, obligation.condition)
-        return together
+        return self.terms.together(obligation.condition for obligation in self.ends.obligations)
 
     def some_fails(self, parts: Sequence[Term]) -> Term:
         """That not all of these hold."""
-        together = self.terms.yes
-        for part in parts:
-            together = self.terms.both(together, part)
-        return self.terms.negation(together)
-
-    def _ranges(self) -> list[Any]:
-        """That numbers are in the ranges of their variables, all that there are."""
-        found = [term for term in self.terms.made.values() if term.op == "variable" and term.sort == "number"]
-        return [fact for term in found for fact in self.bits.within(term)]
+        return self.terms.negation(self.terms.together(parts))
 
     # ---- models
 

@@ -76,8 +76,5 @@ class Formulas:
             self._frame, self._made = len(self.unrolled.frames), {}
         if key not in self._made:
             value, obligations = make()
-            defined = self.terms.yes
-            for obligation in obligations:
-                defined = self.terms.both(defined, obligation.condition)
-            self._made[key] = value, defined
+            self._made[key] = value, self.terms.together(obligation.condition for obligation in obligations)
         return self._made[key]

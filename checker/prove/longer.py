@@ -40,11 +40,10 @@ class Longer:
         self.solver = z3.SolverFor("QF_FD")
         bits, terms = Bits(), Terms()
         state = Arbitrary(self.bound, terms, named={})
-        given = [member for cell in state.cells for member in (cell.args if cell.sort == "set" else (cell,))]
-        self.unrolled = Unrolled(self.bound, self.solver.add, _always, bits, start=(terms, state.cells))
+        self.unrolled = Unrolled(self.bound, self.solver.add, bits=bits, start=(terms, state.cells))
         self.assumed = {fact.name: terms.unknown(f"{fact.name} is assumed") for fact in lost}
         self.solver.add(*(bits.of(fact) for fact in state.facts))
-        self.solver.add(*(fact for cell in given if cell.sort == "number" for fact in bits.within(cell)))
+        self.solver.add(*bits.ranges(terms))
 
     def closed(self) -> tuple[int, list[Property]]:
         """The facts that the least k closes, with k; none where no k that is tried closes any in time."""
@@ -73,10 +72,7 @@ class Longer:
     def _kept_together(self, k: int) -> list[Property]:
         """The most lost facts that keep one another on paths of k transitions, and hold on all shorter ones from the start."""
         bits, terms = self.unrolled.bits, self.unrolled.terms
-        broken = {fact.name: terms.no for fact in self.lost}
-        for fact in self.lost:
-            for part in self._parts(fact):
-                broken[fact.name] = terms.either(broken[fact.name], terms.negation(part))
+        broken = {fact.name: terms.negation(terms.together(self._parts(fact))) for fact in self.lost}
         left: list[Property] = list(self.lost)
         again = True
         while left and again:
@@ -108,7 +104,3 @@ class Longer:
 
     def _left(self) -> float:
         return max(0.0, self.ends - time.monotonic())
-
-
-def _always(_: Term) -> bool:
-    return True

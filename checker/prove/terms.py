@@ -6,7 +6,7 @@ term with a narrower range around it; `core` is the term itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...spec.lang import BoundSpec
@@ -291,6 +291,13 @@ class Terms(Domain[Term]):
             made.number = len(self.made)
             made.facts = facts if len(facts) <= MOST_FACTS else made.facts
         return made
+
+    def together(self, parts: Iterable[Term]) -> Term:
+        """That all of these hold."""
+        found = self.yes
+        for part in parts:
+            found = self.both(found, part)
+        return found
 
     def _resolve(self, conjunction: Term, other: Term) -> Term | None:
         """`other` and not (a and b): with a in `other`, not b is left; with not a, nothing."""

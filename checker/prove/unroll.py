@@ -118,10 +118,7 @@ class Unrolled:
         return found
 
     def _met(self, move: Move) -> Term:
-        met = self.terms.yes
-        for obligation in move.outcome.obligations:
-            met = self.terms.both(met, obligation.condition)
-        return met
+        return self.terms.together(obligation.condition for obligation in move.outcome.obligations)
 
     def path(self, model: Any) -> tuple[int, list[tuple[Rule, Arguments]]]:
         """Which initial state a model begins with, and the action instances that it takes."""
