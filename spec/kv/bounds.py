@@ -57,9 +57,6 @@ TOKENS = PROMPT + MAX_TOKENS + larger(STEPS, 2) - STALE.choose({"marked": 3, "co
 TABLE = (TOKENS + BLOCK_SIZE - 1) // BLOCK_SIZE
 """Most blocks in a table."""
 
-NAMED = smaller(REQUESTS * TABLE, BLOCKS + CACHING * REQUESTS * TABLE)
-"""Most blocks that one step names: tables share blocks only through the prefix cache."""
-
 PARKED = smaller(REQUESTS * STEPS * TABLE, BLOCKS + CACHING * REQUESTS * STEPS * TABLE)
 """Most blocks that all parked entries name: a request can end again while its last entry still waits for a later step."""
 

@@ -19,16 +19,11 @@ def run_step(s):
     """
     now = next_to_run(s)
     require(now < len(s.flight))
-    at = 0
     for r in s.flight[now].owners:
         if rows_written(s, r):
-            write_slots(s, now, r, at)
-        at += blocks_for(s.flight[now].start[r] + s.flight[now].count[r])
-    at = 0
+            write_slots(s, now, r)
     for r in s.flight[now].owners:
-        if reads_junk(s, now, r, at):
-            s.misread = True
-        at += blocks_for(s.flight[now].start[r] + s.flight[now].count[r])
+        read_slots(s, now, r)
     s.flight[now].ran = True
 
 
@@ -45,7 +40,7 @@ def rows_written(s, r):
     return ENDED_ROWS == "written" or s.status[r] == Status.RUNNING or s.status[r] == Status.PREEMPTED
 
 
-def write_slots(s, now, r, at):
+def write_slots(s, now, r):
     """Write one request's tokens; in a block that stands for something else by now they destroy what was there.
 
     Tokens of a shared text are the same whoever writes them.
@@ -53,7 +48,7 @@ def write_slots(s, now, r, at):
     start = s.flight[now].start[r]
     end = start + s.flight[now].count[r]
     for k in range(start // BLOCK_SIZE, blocks_for(end)):
-        b = s.flight[now].blocks[at + k]
+        b = s.flight[now].table[r][k]
         low = max(start - k * BLOCK_SIZE, 0)
         if expects(s, b, r, k):
             if s.good[b] >= low:
@@ -66,16 +61,14 @@ def write_slots(s, now, r, at):
                 s.foreign = True
 
 
-def reads_junk(s, now, r, at):
-    """Whether a request whose result is kept reads a slot of its table that does not hold its own content."""
+def read_slots(s, now, r):
+    """Read one request's slots; of one whose result is kept each is to hold that request's own content."""
     end = s.flight[now].start[r] + s.flight[now].count[r]
-    if s.status[r] != Status.RUNNING or superseded(s, now, r, end):
-        return False
-    for k in range(blocks_for(end)):
-        b = s.flight[now].blocks[at + k]
-        if expects(s, b, r, k) and s.good[b] < min(BLOCK_SIZE, end - k * BLOCK_SIZE):
-            return True
-    return False
+    if s.status[r] == Status.RUNNING and not superseded(s, now, r, end):
+        for k in range(blocks_for(end)):
+            b = s.flight[now].table[r][k]
+            if expects(s, b, r, k) and s.good[b] < min(BLOCK_SIZE, end - k * BLOCK_SIZE):
+                s.misread = True
 
 
 def superseded(s, now, r, end):

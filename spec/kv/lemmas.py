@@ -161,9 +161,7 @@ def steps_fit(s):
 
 def step_fits(s, k):
     """The same for one step."""
-    step = s.flight[k]
-    named = sum(blocks_for(step.start[r] + step.count[r]) for r in step.owners)
-    return len(step.blocks) == named and all(owner_fits(s, k, r) for r in range(REQUESTS))
+    return all(owner_fits(s, k, r) for r in range(REQUESTS))
 
 
 def owner_fits(s, k, r):
@@ -171,8 +169,8 @@ def owner_fits(s, k, r):
     step = s.flight[k]
     often = sum(1 for q in step.owners if q == r)
     if often == 0:
-        return step.start[r] == 0 and step.count[r] == 0 and r not in step.samples
-    return often == 1 and step.count[r] > 0
+        return step.start[r] == 0 and step.count[r] == 0 and r not in step.samples and len(step.table[r]) == 0
+    return often == 1 and step.count[r] > 0 and len(step.table[r]) == blocks_for(step.start[r] + step.count[r])
 
 
 @always(lemma=True)
@@ -349,26 +347,25 @@ def nobody_lingers(s):
 @always(lemma=True, when=lambda: has_fence() and STALE == "marked")
 def references_are_protected(s):
     """A block that a step in flight names is still its request's, or parked until that step is processed; its hash agrees."""
-    return all(protects(s, k) for k in range(len(s.flight)))
+    return all(protected(s, b) for b in range(BLOCKS))
 
 
-def protects(s, k):
-    """The same for one step."""
-    step = s.flight[k]
-    at = 0
-    good = True
-    for r in step.owners:
-        size = blocks_for(step.start[r] + step.count[r])
-        mine = s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r]
-        for i in range(size):
-            b = step.blocks[at + i]
-            if mine:
-                if i >= len(s.table[r]) or s.table[r][i] != b:
-                    good = False
-            elif waits_for(s, b) < newest(s, 0, k + 1) or (s.key[b] > 0 and not lost(s, b) and not stands_for(s, b, r, i)):
-                good = False
-        at += size
-    return good
+def protected(s, b):
+    """The same for one block."""
+    return all(
+        protected_from(s, b, k, r, i)
+        for k in range(len(s.flight))
+        for r in range(REQUESTS)
+        for i in range(len(s.flight[k].table[r]))
+        if s.flight[k].table[r][i] == b
+    )
+
+
+def protected_from(s, b, k, r, i):
+    """The same for one step that names the block as a request's i-th."""
+    if s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r]:
+        return i < len(s.table[r]) and s.table[r][i] == b
+    return waits_for(s, b) >= newest(s, 0, k + 1) and (s.key[b] == 0 or lost(s, b) or stands_for(s, b, r, i))
 
 
 def lost(s, b):

@@ -83,35 +83,28 @@ def entries_name_once(s):
 @always(lemma=True)
 def steps_share_texts(s):
     """A step names a block at one place only, and for several requests only where their texts are the same."""
-    return all(shared_by_text(s, k) for k in range(len(s.flight)))
+    return all(shared_by_text(s, b) for b in range(BLOCKS))
 
 
-def shared_by_text(s, k):
-    """The same for one step."""
-    step = s.flight[k]
-    at = 0
-    good = True
-    for r in step.owners:
-        size = blocks_for(step.start[r] + step.count[r])
-        for i in range(size):
-            if not alone(s, k, step.blocks[at + i], r, i):
-                good = False
-        at += size
-    return good
+def shared_by_text(s, b):
+    """The same for one block."""
+    return all(
+        alone(s, k, b, r, i)
+        for k in range(len(s.flight))
+        for r in range(REQUESTS)
+        for i in range(len(s.flight[k].table[r]))
+        if s.flight[k].table[r][i] == b
+    )
 
 
 def alone(s, k, b, r, i):
     """Whether all that name a block in a step mean the request's i-th one."""
     step = s.flight[k]
-    at = 0
-    good = True
-    for q in step.owners:
-        size = blocks_for(step.start[q] + step.count[q])
-        for j in range(size):
-            if step.blocks[at + j] == b and not (i == j and (q == r or same_text(s, q, r, i))):
-                good = False
-        at += size
-    return good
+    return all(
+        (i == j and (q == r or same_text(s, q, r, i))) or step.table[q][j] != b
+        for q in range(REQUESTS)
+        for j in range(len(step.table[q]))
+    )
 
 
 def same_text(s, q, r, i):
@@ -122,22 +115,19 @@ def same_text(s, q, r, i):
 @always(lemma=True, when=lambda: STALE == "marked")
 def reuse_is_rewritten(s):
     """A block that a step is still to write as what it no longer is gets its new content from a later step."""
-    return all(s.flight[k].ran or rewritten(s, k) for k in range(len(s.flight)))
+    return all(rewritten(s, b) for b in range(BLOCKS))
 
 
-def rewritten(s, k):
-    """The same for one step."""
-    step = s.flight[k]
-    at = 0
-    good = True
-    for r in step.owners:
-        size = blocks_for(step.start[r] + step.count[r])
-        for i in range(size):
-            b = step.blocks[at + i]
-            if not expects(s, b, r, i) and not saved(s, k, b):
-                good = False
-        at += size
-    return good
+def rewritten(s, b):
+    """The same for one block."""
+    return all(
+        expects(s, b, r, i) or saved(s, k, b)
+        for k in range(len(s.flight))
+        if not s.flight[k].ran
+        for r in range(REQUESTS)
+        for i in range(len(s.flight[k].table[r]))
+        if s.flight[k].table[r][i] == b
+    )
 
 
 def saved(s, k, b):
@@ -162,11 +152,16 @@ def saved_for(s, k, b, r, i):
 @always(lemma=True, when=lambda: STALE == "marked")
 def content_comes_in_time(s):
     """What a request computed is in its slots by the time that its next step has run."""
-    return all(in_time(s, r) for r in range(REQUESTS))
+    return all(in_time(s, b) for b in range(BLOCKS))
 
 
-def in_time(s, r):
-    """The same for one request; of one that waits, what is hashed may come later."""
+def in_time(s, b):
+    """The same for one block."""
+    return all(in_time_for(s, b, r, i) for r in range(REQUESTS) for i in range(len(s.table[r])) if s.table[r][i] == b)
+
+
+def in_time_for(s, b, r, i):
+    """The same for a request whose i-th block it is; of one that waits, what is hashed may come later."""
     if s.status[r] == Status.RUNNING:
         use = next_step(s, r, 0)
         end = s.computed[r]
@@ -174,12 +169,9 @@ def in_time(s, r):
         if use < len(s.flight):
             end = s.flight[use].start[r] + s.flight[use].count[r]
             until = use + 1
-        return all(holds(s, s.table[r][i], until, end - i * BLOCK_SIZE) for i in range(blocks_for(end)))
+        return holds(s, b, until, end - i * BLOCK_SIZE)
     if s.status[r] == Status.WAITING or (s.status[r] == Status.LOADING and s.job[r] != Job.MOVING):
-        return all(
-            s.key[s.table[r][i]] > 0 or holds(s, s.table[r][i], 0, s.computed[r] - i * BLOCK_SIZE)
-            for i in range(len(s.table[r]))
-        )
+        return s.key[b] > 0 or holds(s, b, 0, s.computed[r] - i * BLOCK_SIZE)
     return True
 
 

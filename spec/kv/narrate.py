@@ -41,7 +41,7 @@ def _schedule(before: View, after: View, arguments: Mapping[str, Any]) -> Iterat
         yield "No tokens are scheduled."
         return
     step = after["flight"][-1]
-    parts = [f"{_name(r)} ({_tokens(step, r)}, {_blocks(row)})" for r, row in _rows(after, step)]
+    parts = [f"{_name(r)} ({_tokens(step, r)}, {_blocks(step['table'][r])})" for r in step["owners"]]
     size = len(after["flight"])
     place = _ordinal(size - 1, size)
     yield f"A step is sent to the device: {', '.join(parts) or 'no tokens'}. It is the {place} step in flight."
@@ -50,7 +50,7 @@ def _schedule(before: View, after: View, arguments: Mapping[str, Any]) -> Iterat
 def _run_step(before: View, after: View, arguments: Mapping[str, Any]) -> Iterator[str]:
     at = next(k for k, step in enumerate(before["flight"]) if not step["ran"])
     step = before["flight"][at]
-    rows = ", ".join(f"{_name(r)} in {_blocks(row)}" for r, row in _rows(before, step))
+    rows = ", ".join(f"{_name(r)} in {_blocks(step['table'][r])}" for r in step["owners"])
     place = _ordinal(at, len(before["flight"]))
     yield f"The device runs the {place} step in flight: it writes and reads {rows or 'nothing'}."
 
@@ -122,7 +122,7 @@ def _dangers(before: View, after: View) -> Iterator[str]:
         if job != "MOVING" or before["job"][r] == "MOVING":
             continue
         for k, step in enumerate(flight):
-            hit = [b for b in after["table"][r] if not after["key"][b] and b in step["blocks"]]
+            hit = [b for b in after["table"][r] if not after["key"][b] and any(b in row for row in step["table"])]
             if hit:
                 yield (
                     f"The {_ordinal(k, len(flight))} step is still in flight and may write {_blocks(hit)}; "
@@ -143,25 +143,6 @@ _ERRORS = {
     "COMPLETION": "The engine stops: a completion arrives for a request that it does not know.",
     "RESET": "The reset raises, and its caller gets the error: everybody was preempted, yet blocks are parked or held.",
 }
-
-
-def _rows(view: View, step: View) -> Iterator[tuple[int, Sequence[int]]]:
-    """A step's requests with their blocks; the block size is not in the state, so tables are cut by equal shares."""
-    at = 0
-    sizes = _sizes(step)
-    for r, size in zip(step["owners"], sizes, strict=True):
-        yield r, step["blocks"][at : at + size]
-        at += size
-
-
-def _sizes(step: View) -> list[int]:
-    """Blocks of each of a step's requests: the smallest block size that explains how many there are."""
-    ends = [step["start"][r] + step["count"][r] for r in step["owners"]]
-    for size in range(1, 5):
-        sizes = [-(-end // size) for end in ends]
-        if sum(sizes) == len(step["blocks"]):
-            return sizes
-    raise ValueError("no block size explains the blocks of a step")
 
 
 def _tokens(step: View, r: int) -> str:

@@ -49,7 +49,7 @@ def observe(s: View, values: Mapping[str, int | str]) -> dict[str, Any]:
         "hashes": hashes,
         "hits": _hits(s["cached"], hashes),
         "parked": list(_parked(s)),
-        "flight": [_step(step, int(values["block-size"])) for step in s["flight"]],
+        "flight": [_step(step) for step in s["flight"]],
         "loads": {r: job for r, job in enumerate(s["job"]) if job != "NONE"},
         "orphans": {r: blocks for r, blocks in enumerate(s["orphan"]) if blocks},
         "content": s["good"],
@@ -120,14 +120,8 @@ def _parked(s: View) -> Iterator[tuple[int, list[int]]]:
         at += entry["size"]
 
 
-def _step(step: View, block_size: int) -> dict[str, Any]:
-    rows: list[tuple[int, int, int, bool, list[int]]] = []
-    at = 0
-    for r in step["owners"]:
-        start, count = step["start"][r], step["count"][r]
-        size = -(-(start + count) // block_size)
-        rows.append((r, start, count, r in step["samples"], step["blocks"][at : at + size]))
-        at += size
+def _step(step: View) -> dict[str, Any]:
+    rows = [(r, step["start"][r], step["count"][r], r in step["samples"], step["table"][r]) for r in step["owners"]]
     return {"ran": step["ran"], "rows": rows}
 
 
@@ -198,13 +192,16 @@ def _lives(shown: View, requests: range) -> dict[str, list[Any]]:
     }
 
 
+_UNNAMED: tuple[int, int, list[int]] = (0, 0, [])
+
+
 def _scheduled(step: View, requests: range) -> dict[str, Any]:
-    rows = {r: (start, count) for r, start, count, _, _ in step["rows"]}
+    rows = {r: (start, count, table) for r, start, count, _, table in step["rows"]}
     return {
         "owners": [row[0] for row in step["rows"]],
         "samples": frozenset(row[0] for row in step["rows"] if row[3]),
-        "start": [rows.get(r, (0, 0))[0] for r in requests],
-        "count": [rows.get(r, (0, 0))[1] for r in requests],
-        "blocks": [b for row in step["rows"] for b in row[4]],
+        "start": [rows.get(r, _UNNAMED)[0] for r in requests],
+        "count": [rows.get(r, _UNNAMED)[1] for r in requests],
+        "table": [rows.get(r, _UNNAMED)[2] for r in requests],
         "ran": step["ran"],
     }

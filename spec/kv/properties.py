@@ -7,7 +7,7 @@ from .bounds import ASYNC, BLOCK_SIZE, BLOCKS, CACHING, INTENDED_ORDER, LOADS, R
 from .cache import expects
 from .device import rows_written
 from .output import kept
-from .pool import blocks_for, gate, has_fence, holders, in_flight, newest
+from .pool import gate, has_fence, holders, in_flight, newest
 from .scheduler import can_admit, fresh_hits
 from .state import Error, Job, Status
 
@@ -15,21 +15,20 @@ from .state import Error, Job, Status
 @always(when=lambda: LOADS == 1)
 def no_unordered_write_in_flight(s):
     """No block is the target of an outstanding load while a step that is not processed may still write or read it."""
-    return all(clear_of_steps(s, r) for r in range(REQUESTS) if s.job[r] == Job.MOVING)
+    return all(not touched(s, b) for r in range(REQUESTS) for b in range(BLOCKS) if loaded(s, r, b))
 
 
-def clear_of_steps(s, r):
-    """Whether no unprocessed step names a block that the request's load still writes."""
-    if s.status[r] == Status.LOADING or s.status[r] == Status.HELD:
-        for b in s.table[r]:
-            if s.key[b] == 0 and touched(s, b):
-                return False
-    return not any(touched(s, b) for b in s.orphan[r])
+def loaded(s, r, b):
+    """Whether the request's load still writes a block."""
+    if s.job[r] != Job.MOVING:
+        return False
+    own = (s.status[r] == Status.LOADING or s.status[r] == Status.HELD) and s.key[b] == 0 and b in s.table[r]
+    return own or b in s.orphan[r]
 
 
 def touched(s, b):
     """Whether a step that is not processed may still write or read a block."""
-    return any(b in s.flight[k].blocks for k in range(len(s.flight)))
+    return any(b in s.flight[k].table[r] for k in range(len(s.flight)) for r in range(REQUESTS))
 
 
 @step
@@ -123,21 +122,21 @@ def entries_reversed(s, t):
 @always(when=lambda: LOADS == 1 and has_fence())
 def no_reuse_in_flight(s):
     """No block is reallocated while a scheduled step that references it is unprocessed (of a release with a fence)."""
-    return all(not reused(s, k) for k in range(len(s.flight)))
+    return all(not reused(s, b) for b in range(BLOCKS))
 
 
-def reused(s, k):
-    """Whether a block that the step references is in somebody's table as something else."""
-    step = s.flight[k]
-    at = 0
-    for r in step.owners:
-        size = blocks_for(step.start[r] + step.count[r])
-        for i in range(size):
-            b = step.blocks[at + i]
-            if not expects(s, b, r, i) and b not in s.parked and any(b in s.table[q] for q in range(REQUESTS)):
-                return True
-        at += size
-    return False
+def reused(s, b):
+    """Whether a block is in somebody's table, and a step in flight references it as something else."""
+    return (
+        any(b in s.table[q] for q in range(REQUESTS))
+        and b not in s.parked
+        and any(
+            s.flight[k].table[r][i] == b and not expects(s, b, r, i)
+            for k in range(len(s.flight))
+            for r in range(REQUESTS)
+            for i in range(len(s.flight[k].table[r]))
+        )
+    )
 
 
 @always(when=lambda: LOADS == 1)
@@ -171,14 +170,12 @@ def filled(s, k, b, low):
     """Leading slots of a block that are good once the step has run, if `low` were before it."""
     step = s.flight[k]
     good = low
-    at = 0
     for r in step.owners:
         end = step.start[r] + step.count[r]
-        for i in range(blocks_for(end)):
-            named = step.blocks[at + i] == b and expects(s, b, r, i) and rows_written(s, r)
+        for i in range(len(step.table[r])):
+            named = step.table[r][i] == b and expects(s, b, r, i) and rows_written(s, r)
             if named and step.start[r] - i * BLOCK_SIZE <= good:
                 good = max(good, min(BLOCK_SIZE, end - i * BLOCK_SIZE))
-        at += blocks_for(end)
     return good
 
 
@@ -209,21 +206,19 @@ def alloc_atomic(s):
 @always
 def table_consistency(s):
     """A step in flight uses the scheduler's table as it was at dispatch, and that table has only grown since."""
-    return all(prefix_kept(s, k) for k in range(len(s.flight)))
+    return all(places_kept(s, b) for b in range(BLOCKS))
 
 
-def prefix_kept(s, k):
-    """The same for one step, for the requests that were not preempted or ended since."""
-    step = s.flight[k]
-    at = 0
-    for r in step.owners:
-        size = blocks_for(step.start[r] + step.count[r])
-        if s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r] and STALE == "marked":
-            for i in range(size):
-                if i >= len(s.table[r]) or s.table[r][i] != step.blocks[at + i]:
-                    return False
-        at += size
-    return True
+def places_kept(s, b):
+    """The same for one block, in the tables of requests that were not preempted or ended since."""
+    return all(
+        i < len(s.table[r]) and s.table[r][i] == b
+        for k in range(len(s.flight))
+        for r in range(REQUESTS)
+        if s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r] and STALE == "marked"
+        for i in range(len(s.flight[k].table[r]))
+        if s.flight[k].table[r][i] == b
+    )
 
 
 @always

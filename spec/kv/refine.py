@@ -74,12 +74,9 @@ class Fenced:
 
     def _plan(self, step: View) -> Iterator[tuple[int, int]]:
         """The blocks that a step names, each with the request that it is for."""
-        start, count, blocks, at = step["start"], step["count"], step["blocks"], 0
         for r in step["owners"]:
-            size = -(-(start[r] + count[r]) // self._block_size)
-            for b in blocks[at : at + size]:
+            for b in step["table"][r]:
                 yield r, b
-            at += size
 
     def _given(self, before: View, after: View) -> Iterator[Micro]:
         """Blocks that tables have got: hits, targets of a load, and what is to be computed."""

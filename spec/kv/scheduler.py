@@ -331,7 +331,7 @@ def plan(s, r, tokens):
     step.start[r] = start
     step.count[r] = tokens
     for k in range(blocks_for(end)):
-        step.blocks.append(s.table[r][k])
+        step.table[r].append(s.table[r][k])
     if end >= s.prompt[r] + s.known[r]:
         step.samples.add(r)
     s.computed[r] = end

@@ -14,7 +14,6 @@ from .bounds import (
     HANDS_OFF,
     HOLDERS,
     MAX_TOKENS,
-    NAMED,
     ORPHANED,
     OWN,
     PARKED,
@@ -64,14 +63,14 @@ class Step:
     """A scheduled step that was not processed yet, as the worker was told to execute it.
 
     `owners` in the order they were scheduled, `start` and `count` of their tokens, `samples` those that yield a token,
-    `blocks` their tables one after another, `ran` once the device is through with it.
+    `table` their blocks up to these tokens, `ran` once the device is through with it.
     """
 
     owners: Seq[REQUESTS, REQUESTS]
     samples: SetOf[REQUESTS]
     start: Array[REQUESTS, Int(0, TOKENS)]
     count: Array[REQUESTS, Int(0, TOKENS)]
-    blocks: Seq[BLOCKS, NAMED]
+    table: Array[REQUESTS, Seq[BLOCKS, TABLE]]
     ran: Bool
 
 

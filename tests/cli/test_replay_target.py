@@ -84,7 +84,7 @@ def test_the_report_shows_the_engines_objects(capsys: pytest.CaptureFixture[str]
     assert main(["replay", trace_of("B01"), "--target", "reference"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for part in (
-        "In the implementation's own objects, of block 1 and request B (1):",
+        "In the implementation's own objects, of block 1 and requests A (0), B (1):",
         "block 1: block_pool.blocks[2] block_id=2, ref_cnt=1",
         "load of '1#2' still writes block_ids [2]",
         "num_scheduled_tokens['0#1']=1 writes token 1 into block_ids [2], reads block_ids",

@@ -106,7 +106,7 @@ def test_the_table_has_every_trace() -> None:
 def test_the_race_in_the_releases_own_objects() -> None:
     """The block of vLLM #45357 in 0.23.0: still to be written by a step for the request that ended, and given to a load."""
     report = " ".join(replayed("0.23.0")["B01"][1].split())
-    assert "In the implementation's own objects, of block 1 and request B (1):" in report
+    assert "In the implementation's own objects, of block 1 and requests A (0), B (1):" in report
     assert "block 1: block_pool.blocks[2] block_id=2, ref_cnt=1" in report
     assert "num_scheduled_tokens['0#1']=1 writes token 1 into block_ids [2], reads block_ids [1, 2]" in report
     assert re.search(r"load of '1#2' still writes block_ids \[2\]", report)
