@@ -15,6 +15,7 @@ from .case import WHOLE, Case, Lengths, Piece, capacity
 from .segment import Arrival, Head
 from .solver import Disagreement, z3
 from .terms import Term, conjuncts
+from .tracked import TrackedBound, Untracked
 
 if TYPE_CHECKING:
     from .induction import Induction
@@ -112,8 +113,9 @@ class Asked:
         begun, wanted = time.monotonic(), list(self.sides)
         if self.loops and self.question.piece.start is None:
             self.possible = self._enabled_somewhere()
+        names = self.not_shown_of_tracked(self.question.names)
         if self.induction.cut() is None:
-            self.decide({}, self.question.names)
+            self.decide({}, names)
         seen = [side for side in wanted if side not in self.sides]
         return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
 
@@ -158,6 +160,51 @@ class Asked:
         for length in range(capacity(case.bound, where[0]) + 1):
             pending = [name for name in still if self.answers[name].answer == "proved"]
             self.decide({**lengths, where[0]: length}, pending)
+
+    # ---- one arbitrary member
+
+    def not_shown_of_tracked(self, names: Sequence[str]) -> list[str]:
+        """The facts that are not shown where only a few members of an index are told apart."""
+        left = list(names)
+        for bound in self.induction.tracked:
+            asked = [name for name in left if self._is_about_tracked(bound, name)]
+            shown = {*asked} - {*self._not_shown(bound, {}, asked)}
+            left = [name for name in left if name not in shown]
+        return left
+
+    def _is_about_tracked(self, bound: TrackedBound, name: str) -> bool:
+        """Whether a fact is about no more arbitrary members than are told apart."""
+        loop = next((loop for loop in self.loops if loop.name == name), None)
+        return name != SPEC_ERROR and bound.tracks(loop or self._property(name))
+
+    def _not_shown(self, bound: TrackedBound, lengths: Lengths, names: Sequence[str]) -> list[str]:
+        """The facts that are not shown in a case; what takes long there is asked about in its parts."""
+        if not names or self.induction.cut() is not None:
+            return list(names)
+        try:
+            kept = [fact for fact in self.facts if fact.name not in self.induction.longer]
+            case = Case(bound.knowing(kept), self.facts, bound.rule(self.rule), lengths, piece=self.question.piece)
+        except Untracked:
+            return list(names)
+        if not case.possible:
+            return []
+        where = [name for name in self.induction.order if name not in lengths]
+        solver, most = case.solver(), min(max(SHORT, 4 * case.seconds), self.induction.each) if where else self.induction.each
+        failed, late = list[str](), list[str]()
+        for name in names:
+            begun = time.monotonic()
+            said = next(
+                (said for goal in self._goals(case, name) if (said := self.query(case, solver, goal, most)[0]) != "unsat"), ""
+            )
+            if said:
+                (late if said == "unknown" and where else failed).append(name)
+            else:
+                self._note(name, "proved", time.monotonic() - begun)
+        for length in range(capacity(case.bound, where[0]) + 1 if late else 0):
+            missed = self._not_shown(bound, {**lengths, where[0]: length}, late)
+            failed += missed
+            late = [name for name in late if name not in missed]
+        return failed
 
     def _undecided(self, case: Case, solver: Any, names: Sequence[str], most: float, *, split: bool) -> list[str]:
         """The facts about which it is not decided here whether the action keeps them; after some, the others are not tried."""

@@ -18,6 +18,7 @@ from .pruned import Possible, PrunedEvaluator
 from .segment import Arrival, Ends, Head, Named, Segment, locals_of
 from .solver import z3
 from .terms import Term, Terms, conjuncts
+from .tracked import TrackedBound, TrackedEvaluator, TrackedSegment
 
 PRUNING = 300
 """Milliseconds to find out that a branch cannot be taken; else it stays."""
@@ -85,7 +86,7 @@ class Case:
 
     def _begin(self, known: Mapping[int, int], *, prune: bool = False) -> None:
         self.terms, self.bits = Terms(), Bits()
-        self.evaluator = Evaluator(self.bound, self.terms)
+        self.evaluator = self._evaluator(None)
         self.arguments, named = self._arguments()
         self.state = Arbitrary(self.bound, self.terms, known, None if self.plain else named)
         self.cells = self.state.cells
@@ -99,8 +100,10 @@ class Case:
         self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
         self.base += self.bits.ranges(self.terms)
         self.ends = self._ends(prune=prune)
-        if self.piece.start is not None:
-            self.base += self.bits.ranges(self.terms)  # of what callers have in their locals, too
+        if isinstance(self.bound, TrackedBound):
+            self.base.append(self.bits.of(self.met))  # that the spec keeps its bounds is shown of all members
+        if self.piece.start is not None or isinstance(self.bound, TrackedBound):
+            self.base += self.bits.ranges(self.terms)  # of what callers have in their locals, of what others have
         if self.enabled:
             self.hypotheses |= dict.fromkeys(conjuncts(self.ends.arrivals[-1].condition))
             self.base += [self.bits.of(part) for part in conjuncts(self.ends.arrivals[-1].condition)]
@@ -116,11 +119,17 @@ class Case:
         possible = self._asking() if prune else _always
         if self.piece.loops:
             loops, start = self.piece.loops, self.piece.start
-            segment = Segment(self.bound, self.terms, self.cells, possible, loops, start, self.named, self.before)
+            kind = TrackedSegment if isinstance(self.bound, TrackedBound) else Segment
+            segment = kind(self.bound, self.terms, self.cells, possible, loops, start, self.named, self.before)
             return segment.ends(self.rule, self.arguments)
-        evaluator = PrunedEvaluator(self.bound, self.terms, possible) if prune else self.evaluator
+        evaluator = self._evaluator(possible) if prune else self.evaluator
         outcome = evaluator.action(self.cells, self.rule, self.arguments)
         return Ends((Arrival(None, outcome.enabled, outcome.cells, {}),), outcome.obligations)
+
+    def _evaluator(self, possible: Possible | None) -> Evaluator[Term]:
+        if isinstance(self.bound, TrackedBound):
+            return TrackedEvaluator(self.bound, self.terms, possible)
+        return Evaluator(self.bound, self.terms) if possible is None else PrunedEvaluator(self.bound, self.terms, possible)
 
     def _asking(self) -> Possible:
         """Asks a solver whether a condition can hold here, as long as there is time for that."""

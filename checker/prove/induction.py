@@ -7,18 +7,21 @@ their sequences and the parts are asked about one by one. Facts that are not kep
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ...spec.lang import Property, Rule, State
 from ...spec.lang.bind import LoopInvariant
 from ..explore.watch import left_side_places
 from ..model import SPEC_ERROR, Limits, Model
+from .alarms import alarms_of
 from .apart import in_order
 from .asked import Answer, Asked, Question, Reply, Side
 from .case import Piece, splitting
+from .derived import derived
 from .longer import Longer
 from .segment import heads_of, reached_by
+from .tracked import tracked_bounds, tracked_by
 
 WHOLE_CELLS = 120
 """Up to so many cells of a state an action is looked at whole, and the invariants of its loops are not needed."""
@@ -75,6 +78,7 @@ class Induction:
         self.facts = [p for p in self.bound.every if p.kind in ("always", "quiescent")]
         self.steps = [p for p in self.bound.every if p.kind == "step"]
         self.order = splitting(self.bound)
+        self.tracked = tracked_bounds(self.bound, (*self.facts, *self.steps)) if self.bound.shape.size > WHOLE_CELLS else []
         self.started = time.monotonic()
         self.answers: dict[tuple[str, str], Answer] = {}
         self.longer: dict[str, int] = {}
@@ -157,7 +161,8 @@ class Induction:
     def _round(self, facts: Sequence[Property], loops: Sequence[LoopInvariant]) -> list[str]:
         """Ask about every fact and action; returns what is vacuous."""
         sides, vacuous = self._sides(facts), list[str]()
-        asked = {rule.name: self._questions(rule, facts, loops) for rule in self.bound.actions}
+        followed = self._derived(facts)
+        asked = {rule.name: self._questions(rule, facts, loops, followed) for rule in self.bound.actions}
         questions = [question for some in asked.values() for question in some]
 
         def reply(number: int) -> Reply:
@@ -169,12 +174,25 @@ class Induction:
         for name, some in asked.items():
             if self.cut() is not None:
                 break
-            vacuous += self._told(name, some, [next(replies) for _ in some], sides)
+            vacuous += self._told(name, some, [next(replies) for _ in some], sides, followed)
         return vacuous + [f"{name}: {place} where the facts hold" for (name, _), place in sides.items()]
 
-    def _questions(self, rule: Rule, facts: Sequence[Property], loops: Sequence[LoopInvariant]) -> list[Question]:
+    def _derived(self, facts: Sequence[Property]) -> set[str]:
+        """The facts that follow from the others, of those that are about no arbitrary member; in large states only.
+
+        That an alarm is not raised is shown by itself, as the other facts rest on it within an action.
+        """
+        if not self.tracked or self.longer or self.cut() is not None:
+            return set()
+        index = self.tracked[0].index
+        candidates = [f for f in facts if tracked_by(self.bound, f, index) == 0 and not alarms_of(self.bound, [f])]
+        return derived(self.bound, facts, candidates, self.left)
+
+    def _questions(
+        self, rule: Rule, facts: Sequence[Property], loops: Sequence[LoopInvariant], derived: Collection[str] = ()
+    ) -> list[Question]:
         """What is to be asked about an action: whole or, where its loops have invariants and states are large, in pieces."""
-        kept = tuple(fact.name for fact in facts if fact.name not in self.longer)
+        kept = tuple(fact.name for fact in facts if fact.name not in self.longer and fact.name not in derived)
         steps = tuple(prop.name for prop in self.steps)
         here = tuple(loop for loop in reached_by(self.bound, rule) if loop in loops)
         if not here or self.bound.shape.size <= WHOLE_CELLS:
@@ -187,9 +205,19 @@ class Induction:
             return [*found, Question(rule, steps)]
         return [*found, *(Question(rule, (*since, *steps), Piece(here, start, wide=True)) for start in starts)]
 
-    def _told(self, action: str, questions: Sequence[Question], replies: Sequence[Reply], sides: dict[Side, str]) -> list[str]:
-        """Note and tell what came of the questions about an action; returns what is vacuous."""
-        answers: dict[str, Answer] = {}
+    def _told(
+        self,
+        action: str,
+        questions: Sequence[Question],
+        replies: Sequence[Reply],
+        sides: dict[Side, str],
+        derived: Collection[str],
+    ) -> list[str]:
+        """Note and tell what came of the questions about an action; returns what is vacuous.
+
+        What follows from the other facts is kept as long as they all are; else another round is made without those lost.
+        """
+        answers = {name: Answer(name, action, "proved") for name in derived}
         for reply in replies:
             for name, answer in reply.answers.items():
                 answers[name] = answer if name not in answers else answers[name].along(answer)

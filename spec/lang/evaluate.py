@@ -18,6 +18,7 @@ from .evaluate_base import Obligation, UnboundedLoop
 from .evaluate_memory import literal
 from .evaluate_statements import Run
 from .layout import leaves
+from .tree import Function
 from .types import Bool, SetOf
 
 V = TypeVar("V")
@@ -66,33 +67,39 @@ class Evaluator(Generic[V]):
         self, prop: Property, cells: Sequence[V], after: Sequence[V] | None = None
     ) -> tuple[V, tuple[Obligation[V], ...]]:
         """Whether a property's own formula holds (for a step property: with the successor's cells), and its obligations."""
-        return self._truth(prop.declared.function, cells if after is None else (*cells, *after), len(cells))
+        return self._truth(prop.declared.function, [cells] if after is None else [cells, after])
 
     def sides(self, prop: Property, cells: Sequence[V], after: Sequence[V] | None = None) -> dict[int, V]:
         """Whether each left side of a property, by number, holds somewhere in it: a property is vacuous where it never does."""
-        run = Run(self.bound, self.domain, cells, () if after is None else after)
-        run.function(self.functions.of(prop.declared.function), ())
+        function = self.functions.of(prop.declared.function)
+        run = self._run(function, [cells] if after is None else [cells, after])
+        run.function(function, ())
         return run.sides
 
     def invariant(
         self, loop: LoopInvariant, states: Sequence[Sequence[V]], named: Mapping[str, V]
     ) -> tuple[V, tuple[Obligation[V], ...]]:
         """Whether a loop's invariant holds at its head with these locals, and its obligations; `states` as it takes them."""
-        run = Run(self.bound, self.domain, *states)
         function = self.functions.of(loop.declared.function)
+        run = self._run(function, states)
         value = run.function(function, [named[parameter.name] for parameter in loop.declared.parameters])
         assert value is not None
         return value, tuple(run.obligations)
 
     def condition(self, prop: Property, cells: Sequence[V]) -> tuple[V, tuple[Obligation[V], ...]]:
         """Whether the condition of a quiescent or leads-to property holds, and its obligations."""
-        return self._truth(prop.declared.declaration.condition, cells, len(cells))
+        return self._truth(prop.declared.declaration.condition, [cells])
 
-    def _truth(self, function: Any, cells: Sequence[V], size: int) -> tuple[V, tuple[Obligation[V], ...]]:
-        run = Run(self.bound, self.domain, cells[:size], cells[size:])
-        value = run.function(self.functions.of(function), ())
+    def _truth(self, written: Any, states: Sequence[Sequence[V]]) -> tuple[V, tuple[Obligation[V], ...]]:
+        function = self.functions.of(written)
+        run = self._run(function, states)
+        value = run.function(function, ())
         assert value is not None
         return value, tuple(run.obligations)
+
+    def _run(self, function: Function, states: Sequence[Sequence[V]]) -> Run[V]:
+        """An evaluation of a function about these states."""
+        return Run(self.bound, self.domain, *states)
 
 
 __all__ = ["Evaluator", "Obligation", "Outcome", "UnboundedLoop"]

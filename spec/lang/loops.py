@@ -27,11 +27,9 @@ from .tree import (
     SetLocal,
     SetValue,
     Stmt,
+    parts_of,
 )
 from .types import Bool, SetOf, Type
-
-PARTS = (Expr, Stmt, Loop, Clause, tuple)
-"""What a typed tree is made of."""
 
 
 def check_loops(loops: Sequence[Declared], actions: Iterable[Function], instances: Collection[Function]) -> None:
@@ -133,7 +131,7 @@ def _fits(annotated: Type, kind: Any) -> bool:
 
 
 def _constant(node: Expr) -> bool:
-    return isinstance(node, Const) or (isinstance(node, Binary) and all(_constant(part) for part in _parts(node)))
+    return isinstance(node, Const) or (isinstance(node, Binary) and all(_constant(part) for part in parts_of(node)))
 
 
 # ---- where the loop is come to
@@ -166,13 +164,8 @@ def _reached(node: Any, *, often: bool) -> Iterator[tuple[Call | Fresh, bool]]:
         if isinstance(node, Call):
             yield from _reached(node.function.body, often=often)
         inside = often or isinstance(node, For | Quantified)
-        for part in _parts(node):
+        for part in parts_of(node):
             yield from _reached(part, often=inside)
-
-
-def _parts(node: Expr | Stmt | Loop | Clause) -> list[Any]:
-    values: list[Any] = list(vars(node).values())
-    return [part for part in values if isinstance(part, PARTS)]
 
 
 def _refused(place: Place, rule: str) -> LanguageError:

@@ -6,9 +6,9 @@ left-hand sides carry their numbers. Sizes are still open: they are numbers over
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from .bounds import Index, Number, Switch
 from .errors import Place
@@ -359,3 +359,23 @@ class Function:
     returns: Any = None
     locals: dict[str, Any] = field(default_factory=dict[str, Any])
     effects: frozenset[Effect] = frozenset()
+
+
+# ---- what is inside
+
+
+def parts_of(node: Expr | Stmt | Loop | Clause) -> list[Any]:
+    """The expressions, statements, loops and clauses that a node is made of, some of them in tuples."""
+    values: list[Any] = list(vars(node).values())
+    return [part for part in values if isinstance(part, (Expr, Stmt, Loop, Clause, tuple))]
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node, or those of a tuple, and all that is inside; functions that are called are not entered."""
+    if isinstance(node, tuple):
+        for part in cast("tuple[Any, ...]", node):
+            yield from walk(part)
+    elif isinstance(node, Expr | Stmt | Loop | Clause):
+        yield node
+        for part in parts_of(node):
+            yield from walk(part)

@@ -1,0 +1,64 @@
+"""Alarms: variables that are to stay as they are, such as an error that stops everything.
+
+A run that raises one raises a first one. If what raises it is about a member of an index, that member may be the tracked one:
+so of all others it can be taken that they raise none, as long as none is shown to be raised of the tracked ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...spec.lang import BoundSpec, Property
+from ...spec.lang import tree as t
+from ...spec.lang.bounds import number_at
+from ...spec.lang.loops import called_by
+
+Alarms = Mapping[str, int]
+"""Variables, with the value that each is to keep."""
+
+
+def alarms_of(bound: BoundSpec, facts: Iterable[Property]) -> Alarms:
+    """The variables of which a fact says what they are, and nothing else, and into which actions store other constants only."""
+    functions = bound.spec.elaborated
+    assert functions is not None
+    found: dict[str, int] = {}
+    for fact in facts:
+        if fact.condition is None and fact.kind == "always":
+            found.update(_said(bound, functions.of(fact.declared.function)))
+    every = [function for rule in bound.actions for function in called_by(functions.of(rule.declared.function))]
+    stores = [node for function in every for node in t.walk(function.body) if isinstance(node, t.Store)]
+    return {name: quiet for name, quiet in found.items() if all(_other(bound, store, name, quiet) for store in stores)}
+
+
+def _said(bound: BoundSpec, function: t.Function) -> dict[str, int]:
+    match function.body:
+        case (
+            t.Return(value=t.Compare(op="==", left=t.FieldOf(base=t.Root(number=0), name=name), right=t.Const(value=value))),
+        ):
+            return {name: number_at(value, bound.values)}
+        case (t.Return(value=t.Not(operand=t.FieldOf(base=t.Root(number=0), name=name))),):
+            return {name: 0}
+        case _:
+            return {}
+
+
+def _other(bound: BoundSpec, store: t.Store, name: str, quiet: int) -> bool:
+    """Whether a statement does not store into a variable, or surely something other than a value."""
+    match store.target:
+        case t.FieldOf(base=t.Root(number=0), name=stored) if stored == name:
+            return store.op is None and isinstance(store.value, t.Const) and number_at(store.value.value, bound.values) != quiet
+        case _:
+            return True
+
+
+def raises(body: Sequence[t.Stmt], alarms: Alarms) -> bool:
+    """Whether statements surely raise an alarm, before anything else but storing is done."""
+    for statement in body:
+        match statement:
+            case t.Store(target=t.FieldOf(base=t.Root(number=0), name=name)) if name in alarms:
+                return True
+            case t.Store():
+                continue
+            case _:
+                return False
+    return False

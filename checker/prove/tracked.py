@@ -1,0 +1,352 @@
+"""States in which a few members of an index are told apart, and all others are just "another one".
+
+What is said of one arbitrary member is shown of a tracked one: by symmetry it may be any. The others have one number
+between them, and what depends on which of them it is may be anything: whether two of them are the same, what an array holds
+at one, what becomes of what is stored there. So whatever a run does with all members told apart, one of these does, too:
+what holds here holds there. The other way round it need not be, so a counterexample says nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+from ...spec.lang import BoundSpec, Property, Rule
+from ...spec.lang import tree as t
+from ...spec.lang.bind import LoopInvariant
+from ...spec.lang.bounds import Index
+from ...spec.lang.evaluate import Evaluator, Obligation, Outcome
+from ...spec.lang.evaluate_memory import Location
+from ...spec.lang.evaluate_statements import Left, Run
+from ...spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
+from ...spec.lang.types import Array, Member, SetOf
+from .alarms import Alarms, alarms_of, raises
+from .pruned import Possible, PrunedRun
+from .segment import Segment
+from .terms import Term, Terms
+
+
+class Untracked(Exception):
+    """The spec does something that is not followed where only some members are told apart."""
+
+
+class TrackedBound(BoundSpec):
+    """A bound spec in whose states the first `told` members of an index are told apart; number `told` is any other one."""
+
+    def __init__(self, bound: BoundSpec, index: str, told: int) -> None:
+        vars(self).update(vars(bound))
+        self.index, self.told, self.size = index, told, int(bound.values[index])
+        self.fresh = count()
+        self.alarms: Alarms = {}
+        for loop in self.loops:
+            for parameter in loop.declared.parameters:
+                if isinstance(parameter.type, Member | SetOf) and parameter.type.index.name == index:
+                    raise Untracked
+        shape = self.collapsed(bound.shape)
+        assert isinstance(shape, RecordShape)
+        self.shape = shape
+
+    def knowing(self, facts: Sequence[Property]) -> TrackedBound:
+        """The same where these facts are shown together: the variables of which one says that they never change are alarms."""
+        made = copy.copy(self)
+        made.alarms = alarms_of(self, facts)
+        return made
+
+    def tracks(self, prop: Property | LoopInvariant) -> bool:
+        """Whether a property is about no more arbitrary members than are told apart."""
+        return tracked_by(self, prop, self.index) <= self.told
+
+    def indices(self) -> dict[str, int]:
+        """Its members have no order of names any more, and lie in no fixed place."""
+        return {name: size for name, size in super().indices().items() if name != self.index}
+
+    def rule(self, rule: Rule) -> Rule:
+        """An action with arguments as they are here."""
+        kinds = [parameter.type for parameter in rule.declared.parameters]
+        return replace(rule, domains=tuple(self._domain_here(kind, d) for kind, d in zip(kinds, rule.domains, strict=True)))
+
+    def _domain_here(self, kind: Any, domain: range) -> range:
+        if isinstance(kind, Member):
+            return range(self.told + 1) if kind.index.name == self.index else domain
+        if isinstance(kind, SetOf) and kind.index.name == self.index:
+            raise Untracked
+        return domain
+
+    def collapsed(self, shape: Shape) -> Shape:
+        """A shape with fewer members."""
+        match shape:
+            case Leaf(index=self.index):
+                return replace(shape, high=self.told)
+            case SetShape(index=self.index):
+                return replace(shape, count=self.told + 1)
+            case ArrayShape():
+                number = self.told + 1 if shape.index == self.index else shape.count
+                return replace(shape, count=number, item=self.collapsed(shape.item))
+            case SeqShape():
+                return replace(shape, item=self.collapsed(shape.item))
+            case RecordShape():
+                fields, offset = list[tuple[str, int, Shape]](), 0
+                for name, _, inner in shape.fields:
+                    fields.append((name, offset, self.collapsed(inner)))
+                    offset += fields[-1][2].size
+                return RecordShape(shape.name, tuple(fields), offset)
+            case _:
+                return shape
+
+
+class Tracking(Run[Term]):
+    """Evaluates in such states. `top` is a quantifier whose every instance is to hold; only those of tracked members count."""
+
+    bound: TrackedBound
+    domain: Terms
+    top: t.Expr | None = None
+
+    def _tracks(self, index: Any) -> bool:
+        return isinstance(index, Index) and index.name == self.bound.index
+
+    def _truth(self) -> Term:
+        return self.domain.unknown(f"other.{next(self.bound.fresh)}")
+
+    def _any(self, shape: Leaf | SetShape) -> Term:
+        if isinstance(shape, SetShape):
+            return self.domain.set_of([self._truth() for _ in range(shape.count)])
+        if shape.kind == "bool":
+            return self._truth()
+        return self.domain.variable(f"other.{next(self.bound.fresh)}", shape.low, shape.high)
+
+    def _is_other(self, member: Term) -> Term:
+        return self.domain.equal(member, self.domain.number(self.bound.told))
+
+    def _perhaps(self, equal: Term, left: Term, right: Term) -> Term:
+        """Whether two are the same, if their numbers are: of two others that is not known."""
+        domain = self.domain
+        if self.never(equal) or any(domain.range(one)[1] < self.bound.told for one in (left, right)):
+            return equal
+        return domain.both(equal, domain.either(domain.negation(self._is_other(left)), self._truth()))
+
+    def nowhere(self, shape: Shape) -> Location:
+        return super().nowhere(self.bound.collapsed(shape))
+
+    # ---- two others may be one or not
+
+    def same(self, left: Term, left_type: Any, right: Term, right_type: Any) -> Term:
+        equal = super().same(left, left_type, right, right_type)
+        if not (self._tracks(left_type.index) or self._tracks(right_type.index)):
+            return equal
+        return self._perhaps(equal, left, right)
+
+    def equal_places(self, one: Location, two: Location) -> Term:
+        same, domain = self.true, self.domain
+        contents = zip(self.memory.contents(one), self.memory.contents(two), self._cells_of(one.shape), strict=True)
+        for left, right, (leaf, junk) in contents:
+            if junk:
+                here = self._truth()
+            elif isinstance(leaf, Leaf) and leaf.index == self.bound.index:
+                here = self._perhaps(domain.equal(left, right), left, right)
+            elif isinstance(leaf, SetShape) and leaf.index == self.bound.index:
+                here = self._truth()
+                for member in range(self.bound.told):
+                    alike = domain.equal(domain.has(left, member), domain.has(right, member))
+                    here = domain.both(here, alike)
+            else:
+                here = domain.equal(left, right)
+            same = domain.both(same, here)
+        return same
+
+    def _cells_of(self, shape: Shape, *, junk: bool = False) -> Iterator[tuple[Leaf | SetShape, bool]]:
+        """The leaf of each cell, and whether it is what an array holds at another one."""
+        match shape:
+            case ArrayShape():
+                for i in range(shape.count):
+                    yield from self._cells_of(
+                        shape.item, junk=junk or (shape.index == self.bound.index and i == self.bound.told)
+                    )
+            case SeqShape():
+                yield Leaf("int", 0, shape.capacity), junk
+                for _ in range(shape.capacity):
+                    yield from self._cells_of(shape.item, junk=junk)
+            case RecordShape():
+                for _, _, inner in shape.fields:
+                    yield from self._cells_of(inner, junk=junk)
+            case _:
+                yield shape, junk
+
+    # ---- an array holds anything at another one
+
+    def element_at(self, container: Location, index: Term, place: Any) -> Location:
+        found, shape = super().element_at(container, index, place), container.shape
+        if isinstance(shape, ArrayShape) and shape.index == self.bound.index and self.domain.range(index)[1] == self.bound.told:
+            if container.steps or not isinstance(shape.item, Leaf | SetShape):
+                raise Untracked
+            self.memory.cells[container.at + self.bound.told] = self._any(shape.item)
+        return found
+
+    def is_in(self, item: Term, kind: t.Scalar, container: Location) -> Term:
+        if isinstance(container.shape, ArrayShape) and container.shape.index == self.bound.index:
+            raise Untracked
+        return super().is_in(item, kind, container)
+
+    # ---- alarms
+
+    def _do_if(self, node: t.If) -> Left[Term]:
+        """An alarm that is about a member is not raised for others."""
+        if not raises(node.then, self.bound.alarms):
+            return super()._do_if(node)
+        members = (part for part in t.walk(node.condition) if isinstance(part, t.Local) and self._tracks(_index(part.type)))
+        member = next(members, None)
+        if member is None:
+            return super()._do_if(node)
+        condition = self.domain.both(self.domain.negation(self._is_other(self.value(member))), self.value(node.condition))
+        return self._branch(condition, partial(self._block, node.then), partial(self._block, node.otherwise))
+
+    # ---- sets
+
+    def single(self, value: Term, node: t.Expr, index: Any) -> Term:
+        if not self._tracks(index):
+            return super().single(value, node, index)
+        return self.domain.single(value, self.bound.told + 1)
+
+    def _contains(self, node: t.Contains) -> Term:
+        if not (isinstance(node.container.type, t.SetValue) and self._tracks(node.container.type.index)):
+            return super()._contains(node)
+        domain, item = self.domain, self.value(node.item)
+        other, here = self._is_other(item), domain.contains(self.value(node.container), item)
+        return domain.choose(other, self._truth(), here)
+
+    def _compare(self, node: t.Compare) -> Term:
+        if isinstance(node.left.type, t.SetValue):
+            self._refuse(node.left)
+            self._refuse(node.right)
+        return super()._compare(node)
+
+    def _length(self, node: t.Length) -> Term:
+        self._refuse(node.container)
+        return super()._length(node)
+
+    def _refuse(self, node: t.Expr) -> None:
+        """Sets of members, and arrays with an element for each, are not looked at as a whole."""
+        kind = node.type
+        if isinstance(kind, t.SetValue) and self._tracks(kind.index):
+            raise Untracked
+        if isinstance(kind, t.PlaceType) and isinstance(kind.type, Array) and self._tracks(kind.type.size):
+            raise Untracked
+
+    # ---- loops over all of them
+
+    def trips(self, loop: t.Loop) -> Iterator[Any]:
+        if loop.source is not None:
+            self._refuse(loop.source)
+        return super().trips(loop)
+
+    def _iterations(self, node: t.For, level: int) -> Iterator[Any]:
+        if self._over(node.loop):
+            raise Untracked
+        return super()._iterations(node, level)
+
+    def _over(self, loop: t.Loop) -> bool:
+        """Whether a loop is over all members of the index."""
+        return loop.kind == "range" and loop.variable is not None and self._tracks(getattr(loop.type, "index", None))
+
+    def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], guard: Term, total: list[Term]) -> None:
+        if not clauses or not self._over(clauses[0].loop):
+            super()._clauses(node, clauses, guard, total)
+            return
+        loop, frame = clauses[0].loop, self.frame
+        assert loop.variable is not None
+        for member in range(self.bound.told):
+            frame.quantified[loop.variable] = self.domain.number(member)
+            self._filtered(node, clauses, clauses[0].conditions, guard, total)
+        if node is not self.top:
+            frame.quantified[loop.variable] = self.domain.number(self.bound.told)
+            self._others(node, clauses, guard, total)
+
+    def _others(self, node: t.Quantified, clauses: tuple[t.Clause, ...], guard: Term, total: list[Term]) -> None:
+        """What all others may come to: anything that so many of any one can."""
+        domain, number = self.domain, self.bound.size - self.bound.told
+        if node.op == "set":
+            raise Untracked
+        one = [{"all": self.true, "any": self.false, "sum": domain.number(0)}[node.op]]
+        self._filtered(node, clauses, clauses[0].conditions, guard, one)
+        if node.op == "sum":
+            low, high = domain.range(one[0])
+            total[0] = domain.add(total[0], domain.variable(f"other.{next(self.bound.fresh)}", low * number, high * number))
+        elif node.op == "all" and not self.surely(one[0]):
+            total[0] = domain.both(total[0], domain.either(domain.negation(guard), self._truth()))
+        elif node.op == "any" and not self.never(one[0]):
+            total[0] = domain.either(total[0], domain.both(guard, self._truth()))
+
+
+class TrackedRun(Tracking):
+    """A run in such states."""
+
+
+class TrackedPrunedRun(Tracking, PrunedRun):
+    """The same, along paths that can be taken only."""
+
+
+class TrackedSegment(Tracking, Segment):
+    """A piece of an action in such states."""
+
+
+class TrackedEvaluator(Evaluator[Term]):
+    """Evaluates properties of tracked members, and actions along paths that can be taken."""
+
+    def __init__(self, bound: TrackedBound, terms: Terms, possible: Possible | None = None) -> None:
+        super().__init__(bound, terms)
+        self.bound, self.terms, self.possible = bound, terms, possible
+
+    def action(self, cells: Sequence[Term], rule: Rule, args: Sequence[Term]) -> Outcome[Term]:
+        run: Run[Term] = TrackedRun(self.bound, self.domain, cells)
+        if self.possible is not None:
+            run = TrackedPrunedRun(self.bound, self.terms, cells, self.possible)
+        run.function(self.functions.of(rule.declared.function), args)
+        return Outcome(run.enabled, tuple(run.memory.cells[: len(cells)]), tuple(run.obligations))
+
+    def condition(self, prop: Property, cells: Sequence[Term]) -> tuple[Term, tuple[Obligation[Term], ...]]:
+        run = TrackedRun(self.bound, self.domain, cells)
+        assert prop.declared.declaration.condition is not None
+        value = run.function(self.functions.of(prop.declared.declaration.condition), ())
+        assert value is not None
+        return value, tuple(run.obligations)
+
+    def _run(self, function: t.Function, states: Sequence[Sequence[Term]]) -> Run[Term]:
+        run = TrackedRun(self.bound, self.domain, *states)
+        run.top = quantifier_of(function)
+        return run
+
+
+def _index(kind: Any) -> Any:
+    return getattr(kind, "index", None)
+
+
+def quantifier_of(function: t.Function) -> t.Quantified | None:
+    """The quantifier that a function returns, if `all(…)` is all that it does."""
+    match function.body:
+        case (t.Return(value=t.Quantified(op="all") as made),):
+            return made
+        case _:
+            return None
+
+
+def tracked_by(bound: BoundSpec, prop: Property | LoopInvariant, index: str) -> int:
+    """How many arbitrary members of an index a property is about: the variables over it that `all(…)` has on top."""
+    assert bound.spec.elaborated is not None
+    top = quantifier_of(bound.spec.elaborated.of(prop.declared.function))
+    loops = () if top is None else tuple(clause.loop for clause in top.clauses)
+    return sum(loop.kind == "range" and getattr(getattr(loop.type, "index", None), "name", None) == index for loop in loops)
+
+
+def tracked_bounds(bound: BoundSpec, properties: Sequence[Property]) -> list[TrackedBound]:
+    """The ways to tell few members apart that help with these: of the largest index about whose members they are."""
+    sizes = bound.permutable()
+    about = {index: {tracked_by(bound, prop, index) for prop in properties} - {0} for index in sizes}
+    found = sorted((index for index in sizes if about[index]), key=lambda index: -sizes[index])
+    numbers = [(index, told) for index in found[:1] for told in sorted(about[index]) if told + 1 < sizes[index]]
+    try:
+        return [TrackedBound(bound, index, told) for index, told in numbers]
+    except Untracked:
+        return []
