@@ -25,6 +25,8 @@ def alarms_of(bound: BoundSpec, facts: Iterable[Property]) -> Alarms:
     for fact in facts:
         if fact.condition is None and fact.kind == "always":
             found.update(_said(bound, functions.of(fact.declared.function)))
+    if not found:
+        return found
     every = [function for rule in bound.actions for function in called_by(functions.of(rule.declared.function))]
     stores = [node for function in every for node in t.walk(function.body) if isinstance(node, t.Store)]
     return {name: quiet for name, quiet in found.items() if all(_other(bound, store, name, quiet) for store in stores)}

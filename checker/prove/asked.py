@@ -165,10 +165,10 @@ class Asked:
 
     def not_shown_of_tracked(self, names: Sequence[str]) -> list[str]:
         """The facts that are not shown where only a few members of an index are told apart."""
-        left = list(names)
+        left, kept = list(names), [fact for fact in self.facts if fact.name not in self.induction.longer]
         for bound in self.induction.tracked:
             asked = [name for name in left if self._is_about_tracked(bound, name)]
-            shown = {*asked} - {*self._not_shown(bound, {}, asked)}
+            shown = {*asked} - {*self._not_shown(bound.knowing(kept), {}, asked)}
             left = [name for name in left if name not in shown]
         return left
 
@@ -182,8 +182,7 @@ class Asked:
         if not names or self.induction.cut() is not None:
             return list(names)
         try:
-            kept = [fact for fact in self.facts if fact.name not in self.induction.longer]
-            case = Case(bound.knowing(kept), self.facts, bound.rule(self.rule), lengths, piece=self.question.piece)
+            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=self.question.piece)
         except Untracked:
             return list(names)
         if not case.possible:

@@ -243,16 +243,12 @@ class Tracking(Run[Term]):
         return super().trips(loop)
 
     def _iterations(self, node: t.For, level: int) -> Iterator[Any]:
-        if self._over(node.loop):
+        if is_over(node.loop, self.bound.index):
             raise Untracked
         return super()._iterations(node, level)
 
-    def _over(self, loop: t.Loop) -> bool:
-        """Whether a loop is over all members of the index."""
-        return loop.kind == "range" and loop.variable is not None and self._tracks(getattr(loop.type, "index", None))
-
     def _clauses(self, node: t.Quantified, clauses: tuple[t.Clause, ...], guard: Term, total: list[Term]) -> None:
-        if not clauses or not self._over(clauses[0].loop):
+        if not clauses or not is_over(clauses[0].loop, self.bound.index):
             super()._clauses(node, clauses, guard, total)
             return
         loop, frame = clauses[0].loop, self.frame
@@ -280,12 +276,8 @@ class Tracking(Run[Term]):
             total[0] = domain.either(total[0], domain.both(guard, self._truth()))
 
 
-class TrackedRun(Tracking):
-    """A run in such states."""
-
-
 class TrackedPrunedRun(Tracking, PrunedRun):
-    """The same, along paths that can be taken only."""
+    """A run in such states along paths that can be taken only."""
 
 
 class TrackedSegment(Tracking, Segment):
@@ -300,27 +292,32 @@ class TrackedEvaluator(Evaluator[Term]):
         self.bound, self.terms, self.possible = bound, terms, possible
 
     def action(self, cells: Sequence[Term], rule: Rule, args: Sequence[Term]) -> Outcome[Term]:
-        run: Run[Term] = TrackedRun(self.bound, self.domain, cells)
+        run: Run[Term] = Tracking(self.bound, self.domain, cells)
         if self.possible is not None:
             run = TrackedPrunedRun(self.bound, self.terms, cells, self.possible)
         run.function(self.functions.of(rule.declared.function), args)
         return Outcome(run.enabled, tuple(run.memory.cells[: len(cells)]), tuple(run.obligations))
 
     def condition(self, prop: Property, cells: Sequence[Term]) -> tuple[Term, tuple[Obligation[Term], ...]]:
-        run = TrackedRun(self.bound, self.domain, cells)
+        run = Tracking(self.bound, self.domain, cells)
         assert prop.declared.declaration.condition is not None
         value = run.function(self.functions.of(prop.declared.declaration.condition), ())
         assert value is not None
         return value, tuple(run.obligations)
 
     def _run(self, function: t.Function, states: Sequence[Sequence[Term]]) -> Run[Term]:
-        run = TrackedRun(self.bound, self.domain, *states)
+        run = Tracking(self.bound, self.domain, *states)
         run.top = quantifier_of(function)
         return run
 
 
 def _index(kind: Any) -> Any:
     return getattr(kind, "index", None)
+
+
+def is_over(loop: t.Loop, index: str) -> bool:
+    """Whether a loop is over all members of an index, and uses them."""
+    return loop.kind == "range" and getattr(_index(loop.type), "name", None) == index
 
 
 def quantifier_of(function: t.Function) -> t.Quantified | None:
@@ -336,8 +333,7 @@ def tracked_by(bound: BoundSpec, prop: Property | LoopInvariant, index: str) -> 
     """How many arbitrary members of an index a property is about: the variables over it that `all(…)` has on top."""
     assert bound.spec.elaborated is not None
     top = quantifier_of(bound.spec.elaborated.of(prop.declared.function))
-    loops = () if top is None else tuple(clause.loop for clause in top.clauses)
-    return sum(loop.kind == "range" and getattr(getattr(loop.type, "index", None), "name", None) == index for loop in loops)
+    return 0 if top is None else sum(is_over(clause.loop, index) for clause in top.clauses)
 
 
 def tracked_bounds(bound: BoundSpec, properties: Sequence[Property]) -> list[TrackedBound]:

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fencepost.checker.explore import explore
@@ -24,7 +23,7 @@ from fencepost.checker.result import Status
 from fencepost.spec.lang import Arguments, BoundSpec, Property, Rule, State, load_file, load_module
 from fencepost.spec.lang import tree as t
 from fencepost.spec.lang.evaluate import UnboundedLoop
-from fencepost.spec.lang.layout import NONE, ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
+from fencepost.spec.lang.layout import NONE, ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape, leaves
 from fencepost.spec.lang.types import Bool, Member, SetOf
 
 from ..lang import agreement
@@ -84,8 +83,7 @@ class Looked:
                     yield from self._cells(inner, state, at + offset)
 
     def _blank(self, shape: Shape) -> Iterator[Seen]:
-        blank = shape.blank
-        for value, (leaf, _) in zip(blank, _leaves(shape), strict=True):
+        for value, (_, leaf) in zip(shape.blank, leaves(shape), strict=True):
             yield tuple(False for _ in range(leaf.count)) if isinstance(leaf, SetShape) else value
 
     def terms(self, terms: Terms, state: State, mark: str) -> list[Term]:
@@ -128,22 +126,6 @@ class Looked:
                 value = terms.truth(bool(seen)) if term.sort == "truth" else terms.number(seen)
                 parts.append(terms.equal(term, value))
         return terms.together(parts)
-
-
-def _leaves(shape: Shape) -> Iterator[tuple[Any, int]]:
-    match shape:
-        case ArrayShape(count, item, _):
-            for _ in range(count):
-                yield from _leaves(item)
-        case SeqShape(capacity, item):
-            yield Leaf("int", 0, capacity), 0
-            for _ in range(capacity):
-                yield from _leaves(item)
-        case RecordShape():
-            for _, _, inner in shape.fields:
-                yield from _leaves(inner)
-        case _:
-            yield shape, 0
 
 
 def can_be(terms: Terms, *conditions: Term) -> bool:
