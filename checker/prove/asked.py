@@ -12,6 +12,7 @@ from ...spec.lang import Arguments, Property, Rule, SpecError, State
 from ..explore.watch import condition_number
 from ..model import SPEC_ERROR
 from .case import WHOLE, Case, Lengths, Piece, capacity
+from .reached import Side
 from .segment import Arrival, Head
 from .solver import Disagreement, z3
 from .terms import Term, conjuncts
@@ -65,8 +66,6 @@ class Answer:
         return replace(worst, seconds=self.seconds + other.seconds, cases=self.cases + other.cases)
 
 
-Side = tuple[str, int]
-"""A left side: the property and its number in it."""
 Goal = tuple[Term, list[Term]]
 """Where something is to be shown, and the parts of it."""
 
@@ -111,10 +110,11 @@ class Asked:
     def reply(self) -> Reply:
         """Ask, and tell what came of it."""
         begun, wanted = time.monotonic(), list(self.sides)
+        self.possible = self.rule.name in self.induction.taken
         if self.loops and self.question.piece.start is None:
-            self.possible = self._enabled_somewhere()
+            self.possible = self.possible or self._enabled_somewhere()
         names = self.not_shown_of_tracked(self.question.names)
-        if self.induction.cut() is None:
+        if self.induction.cut() is None and (names or self.sides or not (self.possible or self.loops)):
             self.decide({}, names)
         seen = [side for side in wanted if side not in self.sides]
         return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
@@ -175,23 +175,32 @@ class Asked:
     def _is_about_tracked(self, bound: TrackedBound, name: str) -> bool:
         """Whether a fact is about no more arbitrary members than are told apart."""
         loop = next((loop for loop in self.loops if loop.name == name), None)
-        return name != SPEC_ERROR and bound.tracks(loop or self._property(name))
+        return name == SPEC_ERROR or bound.tracks(loop or self._property(name))
+
+    def _comes_first(self, bound: TrackedBound, name: str) -> bool:
+        """Whether something is shown for itself, so that all else can be shown of runs in which it holds."""
+        return name == SPEC_ERROR or name in bound.guards
 
     def _not_shown(self, bound: TrackedBound, lengths: Lengths, names: Sequence[str]) -> list[str]:
         """The facts that are not shown in a case; what takes long there is asked about in its parts."""
         if not names or self.induction.cut() is not None:
             return list(names)
         try:
-            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=self.question.piece)
+            enabled, piece = self.question.enabled, self.question.piece
+            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=piece, enabled=enabled)
         except Untracked:
             return list(names)
         if not case.possible:
+            self.never = self.never or not lengths
             return []
         where = [name for name in self.induction.order if name not in lengths]
         solver, most = case.solver(), min(max(SHORT, 4 * case.seconds), self.induction.each) if where else self.induction.each
-        failed, late = list[str](), list[str]()
-        for name in names:
+        failed, late, met = list[str](), list[str](), False
+        for name in sorted(names, key=lambda name: not self._comes_first(bound, name)):
             begun = time.monotonic()
+            if not (met or self._comes_first(bound, name)):
+                met = True
+                solver.add(case.bits.of(case.met))
             said = next(
                 (said for goal in self._goals(case, name) if (said := self.query(case, solver, goal, most)[0]) != "unsat"), ""
             )

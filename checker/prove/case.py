@@ -100,8 +100,6 @@ class Case:
         self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
         self.base += self.bits.ranges(self.terms)
         self.ends = self._ends(prune=prune)
-        if isinstance(self.bound, TrackedBound):
-            self.base.append(self.bits.of(self.met))  # that the spec keeps its bounds is shown of all members
         if self.piece.start is not None or isinstance(self.bound, TrackedBound):
             self.base += self.bits.ranges(self.terms)  # of what callers have in their locals, of what others have
         if self.enabled:
@@ -198,7 +196,7 @@ class Case:
         same = {at: self.bits.value(cell, model) for at, cell in variables.items()}
         while same:
             solver.push()
-            solver.add(z3.Or(*[z3.Not(self.bits.of(self.is_value(variables[at], value))) for at, value in same.items()]))
+            solver.add(z3.Or(*[z3.Not(self.bits.of(self.terms.is_value(variables[at], value))) for at, value in same.items()]))
             answer = solver.check()
             model = solver.model() if answer == z3.sat else None
             solver.pop()
@@ -206,12 +204,6 @@ class Case:
                 return same if answer == z3.unsat else {}
             same = {at: value for at, value in same.items() if self.bits.value(variables[at], model) == value}
         return same
-
-    def is_value(self, cell: Term, value: int) -> Term:
-        """That a cell has a value."""
-        if cell.sort == "truth":
-            return cell if value else self.terms.negation(cell)
-        return self.terms.equal(cell, self.terms.number(value))
 
     # ---- what holds, and what is done
 

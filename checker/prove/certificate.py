@@ -43,7 +43,7 @@ def _initial(bound: BoundSpec, facts: Sequence[Property]) -> Iterator[str]:
     case = Case(bound, facts, bound.actions[0], {}, plain=True)
     goals = {fact.name: case.parts(fact, case.cells) for fact in facts}
     for number, (_, _, state) in enumerate(bound.initial()):
-        cells = [case.bits.of(case.is_value(cell, value)) for cell, value in _cells(case, state)]
+        cells = [case.bits.of(case.terms.is_value(cell, value)) for cell, value in _cells(case, state)]
         named = {f"initial state {number} satisfies {name}": goal for name, goal in goals.items()}
         yield from _block(case, cells, named)
 

@@ -16,10 +16,11 @@ from ..explore.watch import left_side_places
 from ..model import SPEC_ERROR, Limits, Model
 from .alarms import alarms_of
 from .apart import in_order
-from .asked import Answer, Asked, Question, Reply, Side
+from .asked import Answer, Asked, Question, Reply
 from .case import Piece, splitting
 from .derived import derived
 from .longer import Longer
+from .reached import Side, witnessed
 from .segment import heads_of, reached_by
 from .tracked import tracked_bounds, tracked_by
 
@@ -82,10 +83,13 @@ class Induction:
         self.started = time.monotonic()
         self.answers: dict[tuple[str, str], Answer] = {}
         self.longer: dict[str, int] = {}
+        self.taken, self.seen = set[str](), set[Side]()
 
     def run(self) -> Induced:
         """Leave facts out until all that are left are kept, and see whether longer paths keep others, as long as that helps."""
         initially = self._initially()
+        if self.tracked:
+            self.taken, self.seen = witnessed(self.model, self.limits)
         wanted = [fact for fact in self.facts if fact.name not in initially]
         while True:
             facts, missing, vacuous = self._together(wanted)
@@ -234,4 +238,5 @@ class Induction:
     def _sides(self, facts: Sequence[Property]) -> dict[Side, str]:
         """The left sides of properties, which are still to be seen to hold."""
         properties = [prop for prop in (*facts, *self.steps) if not prop.declared.declaration.lemma]
-        return {(p.name, n): f"{place} never holds" for p in properties for n, place in enumerate(left_side_places(p))}
+        sides = {(p.name, n): f"{place} never holds" for p in properties for n, place in enumerate(left_side_places(p))}
+        return {side: words for side, words in sides.items() if side not in self.seen}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ...spec.lang import BoundSpec, SpecError, State
 from ..explore import explore
+from ..explore.cold import run
+from ..explore.memory import default_budget
 from ..explore.native.stepper import Stepper
 from ..model import Limits, Model, Options
 from ..result import Status
@@ -16,6 +19,10 @@ from .solver import Disagreement
 SEEN = (Status.REACHED, Status.NOT_APPLICABLE)
 MOST_STATES = 20_000
 MOST_SECONDS = 20.0
+MOST_LOOKED_AT = 300_000
+"""Most states in which actions and left sides are looked for before anything is asked of a solver."""
+Side = tuple[str, int]
+"""A left side: the property and its number in it."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +39,27 @@ class Reached:
         return True if self.stepper.canonical(state)[0] in self.states else False if self.all else None
 
 
+def witnessed(model: Model, limits: Limits) -> tuple[set[str], set[Side]]:
+    """The names of actions that are taken, and the left sides of properties that hold, in states near the initial ones.
+
+    What is seen in a reachable state needs no solver: all facts that are proved hold there. What is not seen may still exist.
+    """
+    bytes_ = limits.max_bytes or default_budget()
+    short = replace(limits, max_states=MOST_LOOKED_AT, max_seconds=MOST_SECONDS, max_depth=None, max_bytes=bytes_)
+    with _without_lemmas(model.bound):
+        _, found = run(model, Options(deadlock=False, keep_going=True, limits=short), None)
+    taken = {rule.name for rule, times in zip(model.bound.actions, found.enabled, strict=True) if times}
+    return taken, set(found.covered)
+
+
 def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What no state explored shows, of what must be somewhere for a proof to say anything: surely nowhere, and not yet.
 
     Actions, witnesses and left sides, looked for by a search of the model; what is nowhere is known only if it saw every state.
     """
-    bound = model.bound
-    kept, bound.properties = bound.properties, tuple(p for p in bound.every if not p.declared.declaration.lemma)
-    try:
-        short = replace(limits, max_states=MOST_STATES, max_seconds=MOST_SECONDS, max_depth=None)
+    short = replace(limits, max_states=MOST_STATES, max_seconds=MOST_SECONDS, max_depth=None)
+    with _without_lemmas(model.bound):
         found = explore(model, Options(deadlock=False, keep_going=True, limits=short))
-    finally:
-        bound.properties = kept
     if found.violations:
         names = ", ".join(p.name for p in found.violations)
         raise Disagreement(f"the solver proves what a search finds violated: {names}")
@@ -52,6 +68,16 @@ def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ..
     actions = [f"action {action.name}" for action in found.figures.actions if not action.enabled]
     witnesses = [f"witness {p.name}" for p in found.properties if p.kind == "reachable" and p.status not in SEEN]
     return (), (*actions, *witnesses)
+
+
+@contextmanager
+def _without_lemmas(bound: BoundSpec) -> Generator[None]:
+    """All properties are looked at, also those that are not asked about, and no lemmas."""
+    kept, bound.properties = bound.properties, tuple(p for p in bound.every if not p.declared.declaration.lemma)
+    try:
+        yield
+    finally:
+        bound.properties = kept
 
 
 def reached(bound: BoundSpec, most: int = MOST_STATES, seconds: float = MOST_SECONDS) -> Reached:

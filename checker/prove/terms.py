@@ -292,6 +292,12 @@ class Terms(Domain[Term]):
             made.facts = facts if len(facts) <= MOST_FACTS else made.facts
         return made
 
+    def is_value(self, cell: Term, value: int) -> Term:
+        """That a cell has a value."""
+        if cell.sort == "truth":
+            return cell if value else self.negation(cell)
+        return self.equal(cell, self.number(value))
+
     def together(self, parts: Iterable[Term]) -> Term:
         """That all of these hold."""
         found = self.yes

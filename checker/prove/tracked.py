@@ -19,6 +19,7 @@ from ...spec.lang import BoundSpec, Property, Rule
 from ...spec.lang import tree as t
 from ...spec.lang.bind import LoopInvariant
 from ...spec.lang.bounds import Index
+from ...spec.lang.errors import Place
 from ...spec.lang.evaluate import Evaluator, Obligation, Outcome
 from ...spec.lang.evaluate_memory import Location
 from ...spec.lang.evaluate_statements import Left, Run
@@ -42,6 +43,7 @@ class TrackedBound(BoundSpec):
         self.index, self.told, self.size = index, told, int(bound.values[index])
         self.fresh = count()
         self.alarms: Alarms = {}
+        self.guards: frozenset[str] = frozenset()
         for loop in self.loops:
             for parameter in loop.declared.parameters:
                 if isinstance(parameter.type, Member | SetOf) and parameter.type.index.name == index:
@@ -51,9 +53,13 @@ class TrackedBound(BoundSpec):
         self.shape = shape
 
     def knowing(self, facts: Sequence[Property]) -> TrackedBound:
-        """The same where these facts are shown together: the variables of which one says that they never change are alarms."""
+        """The same where these facts are shown together: the variables of which one says that they never change are alarms.
+
+        `guards` are the names of the facts that say so.
+        """
         made = copy.copy(self)
         made.alarms = alarms_of(self, facts)
+        made.guards = frozenset(fact.name for fact in facts if alarms_of(self, [fact]))
         return made
 
     def tracks(self, prop: Property | LoopInvariant) -> bool:
@@ -104,6 +110,7 @@ class Tracking(Run[Term]):
     bound: TrackedBound
     domain: Terms
     top: t.Expr | None = None
+    elsewhere: Term | None = None
 
     def _tracks(self, index: Any) -> bool:
         return isinstance(index, Index) and index.name == self.bound.index
@@ -190,7 +197,66 @@ class Tracking(Run[Term]):
             raise Untracked
         return super().is_in(item, kind, container)
 
-    # ---- alarms
+    # ---- what must hold, and alarms
+
+    def _statement(self, node: t.Stmt) -> Left[Term]:
+        outer, self.elsewhere = self.elsewhere, self._of_another(node)
+        left = super()._statement(node)
+        self.elsewhere = outer
+        return left
+
+    def _of_another(self, node: t.Stmt) -> Term | None:
+        """That a statement is about another one: it speaks of it by name, and has no statements inside."""
+        if isinstance(node, t.If | t.For):
+            return None
+        names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
+        known = (part for part in names if not part.type.maybe and part.name in self.frame.slots)
+        return next((self._is_other(self.value(part)) for part in known), None)
+
+    def oblige(self, condition: Term, place: Place, rule: str) -> None:
+        """What must hold in a statement about a member is to be shown of tracked ones.
+
+        A run that breaks something, or raises an alarm, does so a first time; if that is about a member, it may be the tracked
+        one. So of others it is taken that it holds, as long as there is no alarm.
+        """
+        if self.elsewhere is None:
+            super().oblige(condition, place, rule)
+            return
+        domain, taken = self.domain, self.domain.both(self.elsewhere, self._quiet())
+        super().oblige(domain.either(condition, taken), place, rule)
+        self.demand(domain.either(condition, domain.negation(taken)))
+
+    def insert(self, name: str, base: Location, at: Term | None, new: list[Term], place: Place) -> Term:
+        """A sequence with room for every member overflows only where one is in it twice by then: that may be a tracked one."""
+        shape, outer = base.shape, self.elsewhere
+        assert isinstance(shape, SeqShape)
+        item = shape.item
+        if isinstance(item, Leaf) and item.index == self.bound.index and not item.maybe and shape.capacity >= self.bound.size:
+            self.elsewhere = self.domain.negation(self._twice(base, new[0]))
+        length = super().insert(name, base, at, new, place)
+        self.elsewhere = outer
+        return length
+
+    def _twice(self, base: Location, new: Term) -> Term:
+        """That the first tracked member is in a sequence twice, once it gets another element."""
+        domain, member, length = self.domain, self.domain.number(0), self.memory.length(base)
+        assert isinstance(base.shape, SeqShape)
+        once, twice = domain.equal(new, member), self.false
+        for i in range(base.shape.capacity):
+            held = self.memory.load(self.memory.element(base, domain.number(i), i, i))
+            here = domain.both(domain.less(domain.number(i), length), domain.equal(held, member))
+            twice = domain.either(twice, domain.both(once, here))
+            once = domain.either(once, here)
+        return twice
+
+    def _quiet(self) -> Term:
+        """No alarm was raised so far."""
+        domain, quiet = self.domain, self.true
+        for name, value in self.bound.alarms.items():
+            found = self.bound.shape.field(name)
+            assert found is not None
+            quiet = domain.both(quiet, domain.is_value(self.memory.cells[found[0]], value))
+        return quiet
 
     def _do_if(self, node: t.If) -> Left[Term]:
         """An alarm that is about a member is not raised for others."""

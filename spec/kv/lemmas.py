@@ -22,11 +22,9 @@ from .bounds import (
     SKIPS_ENDED,
     STALE,
     STEPS,
-    VICTIM,
 )
 from .cache import stands_for
 from .pool import blocks_for, gate, has_fence, in_flight, newest
-from .properties import came_back_in_order
 from .scheduler import scan_running, scan_waiting, still_needed
 from .state import Job, Status
 
@@ -198,6 +196,12 @@ def held_as_often(s):
     return all(occurrences(s, b) == s.refs[b] for b in range(BLOCKS))
 
 
+@always(lemma=True, when=lambda: CACHING == 0)
+def blocks_add_up(s):
+    """Without caching every block is in the free queue, in one table, or parked once."""
+    return len(s.free) + sum(len(s.table[r]) for r in range(REQUESTS)) + len(s.parked) == BLOCKS
+
+
 @always(lemma=True)
 def tokens_add_up(s):
     """A request that runs is either in its prefill, or computed up to its last placeholder."""
@@ -329,8 +333,14 @@ def who_holds_is_first(s):
 @always(lemma=True, when=lambda: LOADS == 1 and FULL_ISL == 1 and RESERVATION == "on")
 def loads_leave_room(s):
     """Beside the blocks of those that load or are held there are enough for the rest of each prompt that was loaded."""
-    apart = sum(1 for b in range(BLOCKS) if not any(b in s.table[r] and set_aside(s, r) for r in range(REQUESTS)))
-    return all(still_needed(s, q) <= apart for q in range(REQUESTS) if set_aside(s, q))
+    return all(still_needed(s, q) <= apart(s) for q in range(REQUESTS) if set_aside(s, q))
+
+
+def apart(s):
+    """Blocks that no such request has; without caching no two have the same."""
+    if CACHING == 0:
+        return BLOCKS - sum(len(s.table[r]) for r in range(REQUESTS) if set_aside(s, r))
+    return sum(1 for b in range(BLOCKS) if not any(b in s.table[r] and set_aside(s, r) for r in range(REQUESTS)))
 
 
 def set_aside(s, r):
@@ -399,53 +409,6 @@ def half_built(s):
     """Whether the last step in flight may be one that is being built: it has not run, and nothing is parked behind it."""
     last = len(s.flight) - 1
     return last >= 0 and not s.flight[last].ran and all(s.entries[e].fence <= newest(s, 0, last) for e in range(len(s.entries)))
-
-
-@loop_invariant(scan_running, when=lambda: CACHING == 0)
-def running_frees_in_order(s, t, left: Int(0, BUDGET), at: Int(0, REQUESTS)):
-    """So far blocks came back in order; where nobody was preempted, every request has what it had, and perhaps more.
-
-    So has one that is still to be scheduled, and nobody else had any of that.
-    """
-    whole = len(t.running) >= len(s.running)
-    return (
-        len(t.running) <= len(s.running)
-        and came_back_in_order(s, t)
-        and parked_grows(s, t)
-        and all(still_has(s, t, r) or (not whole and s.status[r] == Status.RUNNING) for r in range(REQUESTS))
-        and all(untouched(s, t, t.running[k]) for k in range(at, len(t.running)))
-    )
-
-
-def parked_grows(s, t):
-    """What was parked still is; nothing more where victims are only requests whose blocks come back at once."""
-    if len(t.parked) < len(s.parked) or len(t.entries) < len(s.entries) or (VICTIM != "any" and len(t.parked) > len(s.parked)):
-        return False
-    return all(t.parked[i] == s.parked[i] for i in range(len(s.parked))) and all(
-        t.entries[e].size == s.entries[e].size for e in range(len(s.entries))
-    )
-
-
-def still_has(s, t, r):
-    """Whether a request has the blocks that it had, and perhaps more."""
-    return all(i < len(t.table[r]) and t.table[r][i] == s.table[r][i] for i in range(len(s.table[r])))
-
-
-def untouched(s, t, r):
-    """Whether a request has exactly what it had, and nobody else had any of it."""
-    return (
-        s.status[r] == t.status[r]
-        and s.table[r] == t.table[r]
-        and all(b not in s.free and not any(b in s.table[q] for q in range(REQUESTS) if q != r) for b in s.table[r])
-    )
-
-
-@loop_invariant(scan_waiting, when=lambda: CACHING == 0)
-def waiting_frees_in_order(
-    s, t, budget: Int(0, BUDGET), left: Int(0, BUDGET), moved: Bool, held: Int(0, REQUESTS), waits: Int(0, REQUESTS)
-):
-    """Nobody was preempted; blocks came back in order, and every request has what it had, and perhaps more."""
-    return came_back_in_order(s, t) and parked_grows(s, t) and all(still_has(s, t, r) for r in range(REQUESTS))
 
 
 @loop_invariant(scan_waiting)

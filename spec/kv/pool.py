@@ -106,13 +106,13 @@ def drain_entry(s):
 
 def park(s, r, fence):
     """Defer a free: the blocks wait in allocation order for the newest scheduled step, not the request's own last."""
-    entry = s.entries.grow()
-    entry.fence = fence
-    entry.size = len(s.table[r])
     for b in s.table[r]:
         s.parked.append(b)
         if s.key[b] == 0:
             s.good[b] = 0
+    entry = s.entries.grow()
+    entry.fence = fence
+    entry.size = len(s.table[r])
 
 
 def release(s, r, fenced, first, last):

@@ -38,12 +38,30 @@ def free_order(s, t):
     With caching on unhashed blocks go to the head and hashed ones to the tail (0.23: all to the tail). What stays in
     the queue keeps its order, and a deferred free equals the immediate one that it replaces.
     """
-    return came_back_in_order(s, t)
+    return all(in_order(s, t, a, b) for a in range(BLOCKS) if s.free != t.free for b in range(BLOCKS))
 
 
-def came_back_in_order(s, t):
-    """The same, of any two states on the way."""
-    return s.free == t.free or (queue_kept(s, t) and tables_reversed(s, t) and entries_reversed(s, t))
+def in_order(s, t, a, b):
+    """The same for two blocks, the first of which is to be nearer to the head; of any two states on the way."""
+    if a == b or a not in t.free:
+        return True
+    if b not in t.free:
+        return CACHING == 1 or a not in s.free or b not in s.free or position(s, b) < position(s, a)
+    if position(t, b) < position(t, a):
+        return True
+    kept = a in s.free and b in s.free
+    return (
+        rank(s, t, a) <= rank(s, t, b)
+        and (not kept or position(s, a) < position(s, b))
+        and (kept or not given_up_in_turn(s, a, b) or pair_reversed(s, t, a, b))
+    )
+
+
+def rank(s, t, b):
+    """0 for a block that was freed to the head of the queue, 1 for one that was in it, 2 for one freed to its tail."""
+    if b in s.free:
+        return 1
+    return 0 if early(s, t, b) else 2
 
 
 def early(s, t, b):
@@ -51,24 +69,6 @@ def early(s, t, b):
     if CACHING == 1:
         return INTENDED_ORDER == "head" and s.key[b] == 0 and t.key[b] == 0
     return INTENDED_ORDER == "head"
-
-
-def queue_kept(s, t):
-    """Whether freed blocks came to their end of the queue, and the others are what is left of it, in its order."""
-    last = -1
-    tail = False
-    for b in t.free:
-        if b in s.free:
-            place = position(s, b)
-            if tail or place <= last or (CACHING == 0 and last >= 0 and place != last + 1):
-                return False
-            last = place
-        elif early(s, t, b):
-            if last >= 0 or tail:
-                return False
-        else:
-            tail = True
-    return CACHING == 1 or last < 0 or last == len(s.free) - 1
 
 
 def position(s, b):
@@ -79,44 +79,35 @@ def position(s, b):
     return len(s.free)
 
 
-def freed(s, t, b):
-    """Whether this transition freed the block, and it is still free."""
-    return b in t.free and b not in s.free
+def given_up_in_turn(s, a, b):
+    """Whether one block stands before another one in a table, or in a parked entry."""
+    return any(
+        s.table[r][i] == a and s.table[r][j] == b
+        for r in range(REQUESTS)
+        for i in range(len(s.table[r]))
+        for j in range(i + 1, len(s.table[r]))
+    ) or parked_in_turn(s, a, b)
 
 
-def tables_reversed(s, t):
-    """Whether every table given up by this transition came back last block first."""
-    return all(row_reversed(s, t, r) for r in range(REQUESTS) if s.table[r] != t.table[r])
-
-
-def row_reversed(s, t, r):
-    """The same for one table, for blocks that go to the same end of the queue."""
-    for i in range(len(s.table[r])):
-        for j in range(i + 1, len(s.table[r])):
-            if not pair_reversed(s, t, s.table[r][i], s.table[r][j]):
-                return False
-    return True
-
-
-def pair_reversed(s, t, a, b):
-    """Whether of two freed blocks of one table the later one is reused first; a shared one came back with another."""
-    if not freed(s, t, a) or not freed(s, t, b) or early(s, t, a) != early(s, t, b):
-        return True
-    if s.refs[a] > 1 or s.refs[b] > 1:
-        return True
-    return position(t, b) < position(t, a)
-
-
-def entries_reversed(s, t):
-    """Whether every parked entry that was drained came back last block first."""
+def parked_in_turn(s, a, b):
+    """The same for parked entries."""
     at = 0
     for e in range(len(s.entries)):
         for i in range(s.entries[e].size):
             for j in range(i + 1, s.entries[e].size):
-                if not pair_reversed(s, t, s.parked[at + i], s.parked[at + j]):
-                    return False
+                if s.parked[at + i] == a and s.parked[at + j] == b:
+                    return True
         at += s.entries[e].size
-    return True
+    return False
+
+
+def pair_reversed(s, t, a, b):
+    """Whether of two freed blocks of one table the later one is reused first; a shared one came back with another."""
+    if a in s.free or b in s.free or rank(s, t, a) != rank(s, t, b):
+        return True
+    if s.refs[a] > 1 or s.refs[b] > 1:
+        return True
+    return position(t, b) < position(t, a)
 
 
 @always(when=lambda: LOADS == 1 and has_fence())
@@ -212,12 +203,11 @@ def table_consistency(s):
 def places_kept(s, b):
     """The same for one block, in the tables of requests that were not preempted or ended since."""
     return all(
-        i < len(s.table[r]) and s.table[r][i] == b
+        i < len(s.table[r]) and (s.table[r][i] == b) == (s.flight[k].table[r][i] == b)
         for k in range(len(s.flight))
         for r in range(REQUESTS)
         if s.status[r] == Status.RUNNING and in_flight(s, r, 0, k) >= s.stale[r] and STALE == "marked"
         for i in range(len(s.flight[k].table[r]))
-        if s.flight[k].table[r][i] == b
     )
 
 

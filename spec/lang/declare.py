@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, NoReturn, TypeVar, cast, overload
+from typing import Any, NoReturn, Protocol, TypeVar, cast, overload
 
 from .errors import Disabled
 from .types import Record, record
@@ -99,24 +99,33 @@ def _property(kind: str) -> Any:
     return declare
 
 
-@overload
-def always(function: Function) -> Function: ...
-@overload
-def always(
-    *, name: str | None = None, when: Callable[[], Any] | None = None, lemma: bool = False
-) -> Callable[[Function], Function]: ...
-def always(function: Any = None, *, name: str | None = None, when: Callable[[], Any] | None = None, lemma: bool = False) -> Any:
-    """Declare an invariant: a property of every state.
+class _Proved(Protocol):
+    """A decorator of a kind of properties that may be lemmas."""
 
-    A lemma is one that proofs by induction need, and prove as well; a search looks at it only where it is named.
-    """
-    if function is not None:
-        return _declare(function, "always", None)
-    return Pending("always", lambda made: _declare(made, "always", name, when=when, lemma=lemma))
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+    @overload
+    def __call__(
+        self, *, name: str | None = None, when: Callable[[], Any] | None = None, lemma: bool = False
+    ) -> Callable[[Function], Function]: ...
 
 
-step = _property("step")
-"""Declare a property of every transition: a function of the state and its successor."""
+def _proved(kind: str) -> _Proved:
+    def declare(function: Any = None, *, name: str | None = None, when: Any = None, lemma: bool = False) -> Any:
+        if function is not None:
+            return _declare(function, kind, None)
+        return Pending(kind, lambda made: _declare(made, kind, name, when=when, lemma=lemma))
+
+    return declare
+
+
+always = _proved("always")
+"""Declare an invariant: a property of every state.
+
+A lemma is one that proofs by induction need, and prove as well; a search looks at it only where it is named.
+"""
+step = _proved("step")
+"""Declare a property of every transition: a function of the state and its successor; a lemma, as with `always`."""
 reachable = _property("reachable")
 """Declare a witness: some reachable state must satisfy it, or the check is vacuous."""
 latent = _property("latent")

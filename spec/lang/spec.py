@@ -325,7 +325,8 @@ def _is_spec_module(module: ModuleType) -> bool:
 def _states_lemmas(module: ModuleType) -> bool:
     """Whether a module is where lemmas stand."""
     own = (v for v in module.__dict__.values() if inspect.isfunction(v) and v.__module__ == module.__name__)
-    return any(getattr(function, MARK).lemma for function in own if hasattr(function, MARK))
+    marks = [getattr(function, MARK) for function in own if hasattr(function, MARK)]
+    return any(mark.lemma or mark.kind == "loop_invariant" for mark in marks)
 
 
 def _bounds(module: ModuleType) -> dict[str, Bound | Switch]:
