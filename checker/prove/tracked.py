@@ -105,10 +105,15 @@ class TrackedBound(BoundSpec):
 
 
 class Tracking(Run[Term]):
-    """Evaluates in such states. `top` is a quantifier whose every instance is to hold; only those of tracked members count."""
+    """Evaluates in such states: an action or, where it does not act, a property.
+
+    `top` is a quantifier whose every instance is to hold; only those of tracked members count. `elsewhere` says where what
+    must hold is taken to hold.
+    """
 
     bound: TrackedBound
     domain: Terms
+    acts = True
     top: t.Expr | None = None
     elsewhere: Term | None = None
 
@@ -206,8 +211,8 @@ class Tracking(Run[Term]):
         return left
 
     def _of_another(self, node: t.Stmt) -> Term | None:
-        """That a statement is about another one: it speaks of it by name, and has no statements inside."""
-        if isinstance(node, t.If | t.For):
+        """That a statement of an action is about another one: it speaks of it by name, and has no statements inside."""
+        if not self.acts or isinstance(node, t.If | t.For):
             return None
         names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
         known = (part for part in names if not part.type.maybe and part.name in self.frame.slots)
@@ -230,8 +235,8 @@ class Tracking(Run[Term]):
         """A sequence with room for every member overflows only where one is in it twice by then: that may be a tracked one."""
         shape, outer = base.shape, self.elsewhere
         assert isinstance(shape, SeqShape)
-        item = shape.item
-        if isinstance(item, Leaf) and item.index == self.bound.index and not item.maybe and shape.capacity >= self.bound.size:
+        item, room = shape.item, shape.capacity >= self.bound.size
+        if self.acts and room and isinstance(item, Leaf) and item.index == self.bound.index and not item.maybe:
             self.elsewhere = self.domain.negation(self._twice(base, new[0]))
         length = super().insert(name, base, at, new, place)
         self.elsewhere = outer
@@ -366,6 +371,7 @@ class TrackedEvaluator(Evaluator[Term]):
 
     def condition(self, prop: Property, cells: Sequence[Term]) -> tuple[Term, tuple[Obligation[Term], ...]]:
         run = Tracking(self.bound, self.domain, cells)
+        run.acts = False
         assert prop.declared.declaration.condition is not None
         value = run.function(self.functions.of(prop.declared.declaration.condition), ())
         assert value is not None
@@ -373,7 +379,7 @@ class TrackedEvaluator(Evaluator[Term]):
 
     def _run(self, function: t.Function, states: Sequence[Sequence[Term]]) -> Run[Term]:
         run = Tracking(self.bound, self.domain, *states)
-        run.top = quantifier_of(function)
+        run.acts, run.top = False, quantifier_of(function)
         return run
 
 

@@ -178,6 +178,18 @@ def test_every_transition_is_one_of_those_with_few_members_told_apart(name: str,
             assert leads(Looked(bound, tracked, members), before, rule, args, after), (rule.name, args, members)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [{**LOADS, "blocks": 2}, {**CACHED, "requests": 1}], ids=str)
+def test_every_explored_transition_is_one_of_those_for_every_block(values: dict[str, int | str]) -> None:
+    bound = BoundSpec(load_module("fencepost.spec.kv.kv", "kv"), values)
+    tracked = TrackedBound(bound, "blocks", 1)
+    every = transitions(bound, 1_000_000)
+    assert len(every) > 100
+    for before, rule, args, after in every:
+        for block in range(tracked.size):
+            assert leads(Looked(bound, tracked, (block,)), before, rule, args, after), (rule.name, args, block)
+
+
 @pytest.mark.parametrize(("name", "told"), [*((name, 1) for name in CASES), ("lockers", 2)])
 def test_what_is_broken_is_seen_of_some_members_and_what_holds_of_all(name: str, told: int) -> None:
     bound, index = CASES[name]()
@@ -374,6 +386,34 @@ def test_what_breaks_bounds_is_not_shown_of_tracked_members(
         left |= {*Asked(asked, asked.facts, question, []).not_shown_of_tracked(question.names)}
     assert left >= lost
     assert left == lost or (SPEC_ERROR in lost and "quiet" in left)
+
+
+def test_what_a_property_of_one_member_cannot_tell_of_another_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(induction, "WHOLE_CELLS", 0)
+    path = tmp_path / "room.py"
+    more = """
+
+@always
+def shares(s):
+    \"\"\"What there is can be shared.\"\"\"
+    return all(share(s, d) >= 0 for d in range(DOORS))
+
+
+def share(s, d):
+    \"\"\"The same for one door.\"\"\"
+    total = 0
+    for c in s.queue:
+        if c != d:
+            total += int(s.queue[s.count[c]] == d)
+    return total
+"""
+    path.write_text(BREAKS.replace("BODY", "s.open[d] = True") + more)
+    asked = Induction(Model.of(load_file(path), {}), Limits(), each=60.0)
+    facts = [fact for fact in asked.facts if fact.name != "shares"]
+    question = Question(asked.bound.actions[0], ("shares", "queued-once"))
+    assert Asked(asked, facts, question, []).not_shown_of_tracked(question.names) == ["shares"]
 
 
 def breaks(tracked: TrackedBound, bound: BoundSpec, rule: Rule, args: Arguments, state: State) -> bool:

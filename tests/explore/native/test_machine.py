@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from fencepost.checker.explore.native import machine
 from fencepost.checker.explore.native.machine import DialectError, Unit, build, emit_ir
+from fencepost.spec.lang.errors import FencepostSpecError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -292,3 +293,17 @@ def test_the_assembly_can_be_looked_at() -> None:
 def test_an_unknown_function_is_refused() -> None:
     with pytest.raises(KeyError, match="exports no function 'g'"):
         build([Unit("text", "def f(a):\n    return a")], ["f"]).function("g")
+
+
+@pytest.mark.parametrize("level", ["0", "1", "2", ""])
+def test_code_does_the_same_however_hard_it_is_optimised(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FENCEPOST_OPTIMISE", level)
+    text = "def f(n):\n    total = 0\n    for i in range(n):\n        total += i * i % 7\n    return total\n"
+    made = build([Unit("some", text)], ["f"])
+    assert [made.function("f")(n) for n in range(9)] == [in_python(text)["f"](n) for n in range(9)]
+
+
+def test_another_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FENCEPOST_OPTIMISE", "fast")
+    with pytest.raises(FencepostSpecError, match="FENCEPOST_OPTIMISE is 'fast'; set it to 0 or 1 or 2"):
+        build([Unit("some", "def f(n):\n    return n\n")], ["f"])
