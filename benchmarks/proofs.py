@@ -88,6 +88,7 @@ def rows(answers: Sequence[Answer]) -> Mapping[str, tuple[float, str]]:
 
 def show(case: Case, induced: Induced, wall: float, search: Search) -> None:
     """Print a table for a model."""
+    lost = {answer.fact for answer in induced.answers if answer.answer != "proved"}
     proved = {*induced.kept, *induced.stepped}
     print(
         f"\n{case.name}: proved {len(proved)} in {wall:.1f} s; {search.distinct:,} states searched in {search.seconds:.2f} s",
@@ -96,7 +97,7 @@ def show(case: Case, induced: Induced, wall: float, search: Search) -> None:
     print(f" ({search.cut})" if search.cut else "")
     print(f"\n| {'property or lemma':30} | queries s | most of it in |\n| {'-' * 30} | --------: | ------------- |")
     for name, (spent, action) in sorted(rows(induced.answers).items(), key=lambda row: -row[1][0]):
-        print(f"| {name + ('' if name in proved else ' (not proved)'):30} | {spent:9.2f} | {action:13} |")
+        print(f"| {name + (' (not proved)' if name in lost else ''):30} | {spent:9.2f} | {action:13} |")
 
 
 def main() -> int:

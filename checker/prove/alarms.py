@@ -1,7 +1,8 @@
 """Alarms: variables that are to stay as they are, such as an error that stops everything.
 
 A run that raises one raises a first one. If what raises it is about a member of an index, that member may be the tracked one:
-so of all others it can be taken that they raise none, as long as none is shown to be raised of the tracked ones.
+so of all others it can be taken that they raise none, up to the first one, as long as none is shown to be raised of the tracked
+ones.
 """
 
 from __future__ import annotations
@@ -54,13 +55,9 @@ def _other(bound: BoundSpec, store: t.Store, name: str, quiet: int) -> bool:
 
 
 def raises(body: Sequence[t.Stmt], alarms: Alarms) -> bool:
-    """Whether statements surely raise an alarm, before anything else but storing is done."""
-    for statement in body:
-        match statement:
-            case t.Store(target=t.FieldOf(base=t.Root(number=0), name=name)) if name in alarms:
-                return True
-            case t.Store():
-                continue
-            case _:
-                return False
-    return False
+    """Whether statements begin with one that raises an alarm, before anything else can go wrong."""
+    match body[:1]:
+        case (t.Store(target=t.FieldOf(base=t.Root(number=0), name=name)),):
+            return name in alarms
+        case _:
+            return False

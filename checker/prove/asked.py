@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...spec.lang import Arguments, Property, Rule, SpecError, State
+from ...spec.lang.evaluate import UnboundedLoop
 from ..explore.watch import condition_number
 from ..model import SPEC_ERROR
 from .case import WHOLE, Case, Lengths, Piece, capacity
@@ -72,15 +73,11 @@ Goal = tuple[Term, list[Term]]
 
 @dataclass(frozen=True)
 class Question:
-    """What of an action is asked about, and which facts, invariants of loops and properties of steps, by name.
-
-    Without `enabled` it is also asked where the action is disabled.
-    """
+    """What of an action is asked about, and which facts, invariants of loops and properties of steps, by name."""
 
     rule: Rule
     names: tuple[str, ...]
     piece: Piece = WHOLE
-    enabled: bool = True
 
 
 @dataclass
@@ -114,8 +111,12 @@ class Asked:
         if self.loops and self.question.piece.start is None:
             self.possible = self.possible or self._enabled_somewhere()
         names = self.not_shown_of_tracked(self.question.names)
-        if self.induction.cut() is None and (names or self.sides or not (self.possible or self.loops)):
-            self.decide({}, names)
+        errors = [] if self.loops else [name for name in names if name == SPEC_ERROR]
+        others = [name for name in names if name not in errors]
+        if self.induction.cut() is None and (others or self.sides or not (self.possible or self.loops)):
+            self.decide({}, others)
+        if self.induction.cut() is None and errors:
+            self.decide({}, errors)
         seen = [side for side in wanted if side not in self.sides]
         return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
 
@@ -137,9 +138,9 @@ class Asked:
         return False
 
     def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
-        """Ask in a case, and where that takes long in its parts."""
-        piece = self.question.piece
-        case = Case(self.induction.bound, self.facts, self.rule, lengths, enabled=self.question.enabled, piece=piece)
+        """Ask in a case, and where that takes long in its parts; that bounds are kept, also where the action is disabled."""
+        piece, enabled = self.question.piece, SPEC_ERROR not in names
+        case = Case(self.induction.bound, self.facts, self.rule, lengths, enabled=enabled, piece=piece)
         if not case.possible:
             self.never = self.never or not lengths
             return
@@ -186,9 +187,8 @@ class Asked:
         if not names or self.induction.cut() is not None:
             return list(names)
         try:
-            enabled, piece = self.question.enabled, self.question.piece
-            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=piece, enabled=enabled)
-        except Untracked:
+            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=self.question.piece, enabled=False)
+        except (Untracked, UnboundedLoop):
             return list(names)
         if not case.possible:
             self.never = self.never or not lengths

@@ -200,7 +200,7 @@ class Induction:
         steps = tuple(prop.name for prop in self.steps)
         here = tuple(loop for loop in reached_by(self.bound, rule) if loop in loops)
         if not here or self.bound.shape.size <= WHOLE_CELLS:
-            return [Question(rule, (*kept, *steps)), Question(rule, (SPEC_ERROR,), enabled=False)]
+            return [Question(rule, (*kept, *steps, SPEC_ERROR))]
         since = tuple(loop.name for loop in here if loop.declared.states == 2)
         now = tuple(loop.name for loop in here if loop.declared.states == 1)
         starts = (None, *heads_of(self.bound, rule, here))

@@ -211,18 +211,21 @@ class Tracking(Run[Term]):
         return left
 
     def _of_another(self, node: t.Stmt) -> Term | None:
-        """That a statement of an action is about another one: it speaks of it by name, and has no statements inside."""
-        if not self.acts or isinstance(node, t.If | t.For):
-            return None
+        """That a statement of an action is about another one, if there are no statements in it."""
+        return None if isinstance(node, t.If | t.For) else self._about_another(node)
+
+    def _about_another(self, node: t.Stmt | t.Expr) -> Term | None:
+        """That what an action does is about another one: the first member of which it speaks by name."""
         names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
         known = (part for part in names if not part.type.maybe and part.name in self.frame.slots)
-        return next((self._is_other(self.value(part)) for part in known), None)
+        return next((self._is_other(self.value(part)) for part in known), None) if self.acts else None
 
     def oblige(self, condition: Term, place: Place, rule: str) -> None:
         """What must hold in a statement about a member is to be shown of tracked ones.
 
         A run that breaks something, or raises an alarm, does so a first time; if that is about a member, it may be the tracked
-        one. So of others it is taken that it holds, as long as there is no alarm.
+        one. So of others it is taken that it holds, as long as there is no alarm: where it does not, the run ends here, as one
+        that is not enabled. Nothing is excluded that comes after the first time, nor but for the member that it is about.
         """
         if self.elsewhere is None:
             super().oblige(condition, place, rule)
@@ -231,14 +234,14 @@ class Tracking(Run[Term]):
         super().oblige(domain.either(condition, taken), place, rule)
         self.demand(domain.either(condition, domain.negation(taken)))
 
-    def insert(self, name: str, base: Location, at: Term | None, new: list[Term], place: Place) -> Term:
+    def room(self, base: Location, length: Term, new: list[Term], place: Place) -> Term:
         """A sequence with room for every member overflows only where one is in it twice by then: that may be a tracked one."""
         shape, outer = base.shape, self.elsewhere
         assert isinstance(shape, SeqShape)
         item, room = shape.item, shape.capacity >= self.bound.size
         if self.acts and room and isinstance(item, Leaf) and item.index == self.bound.index and not item.maybe:
             self.elsewhere = self.domain.negation(self._twice(base, new[0]))
-        length = super().insert(name, base, at, new, place)
+        length = super().room(base, length, new, place)
         self.elsewhere = outer
         return length
 
@@ -264,29 +267,22 @@ class Tracking(Run[Term]):
         return quiet
 
     def _do_if(self, node: t.If) -> Left[Term]:
-        """An alarm that is about a member is not raised for others."""
-        if not raises(node.then, self.bound.alarms):
+        """An alarm that is about a member is not raised for others, as long as there is none."""
+        another = self._about_another(node.condition) if raises(node.then, self.bound.alarms) else None
+        if another is None:
             return super()._do_if(node)
-        members = (part for part in t.walk(node.condition) if isinstance(part, t.Local) and self._tracks(_index(part.type)))
-        member = next(members, None)
-        if member is None:
-            return super()._do_if(node)
-        condition = self.domain.both(self.domain.negation(self._is_other(self.value(member))), self.value(node.condition))
+        raised = self.domain.negation(self.domain.both(another, self._quiet()))
+        condition = self.domain.both(raised, self.value(node.condition))
         return self._branch(condition, partial(self._block, node.then), partial(self._block, node.otherwise))
 
     # ---- sets
 
-    def single(self, value: Term, node: t.Expr, index: Any) -> Term:
-        if not self._tracks(index):
-            return super().single(value, node, index)
-        return self.domain.single(value, self.bound.told + 1)
+    def told_apart(self, index: Any) -> int:
+        return self.bound.told + 1 if self._tracks(index) else super().told_apart(index)
 
-    def _contains(self, node: t.Contains) -> Term:
-        if not (isinstance(node.container.type, t.SetValue) and self._tracks(node.container.type.index)):
-            return super()._contains(node)
-        domain, item = self.domain, self.value(node.item)
-        other, here = self._is_other(item), domain.contains(self.value(node.container), item)
-        return domain.choose(other, self._truth(), here)
+    def in_set(self, item: Term, node: t.Contains, index: Any) -> Term:
+        here = super().in_set(item, node, index)
+        return self.domain.choose(self._is_other(item), self._truth(), here) if self._tracks(index) else here
 
     def _compare(self, node: t.Compare) -> Term:
         if isinstance(node.left.type, t.SetValue):

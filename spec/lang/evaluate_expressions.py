@@ -111,9 +111,13 @@ class Expressions(Sequences[V]):
             made = self.domain.union(made, self.single(self.value(item), item, node.type.index))
         return made
 
+    def told_apart(self, index: Any) -> int:
+        """How many members of an index sets tell apart."""
+        return number_at(index, self.values)
+
     def single(self, value: V, node: t.Expr, index: Any) -> V:
         """The set of one member of an index."""
-        count = number_at(index, self.values)
+        count = self.told_apart(index)
         rule = f"a value is not a member of an index of {count}"
         return self.domain.single(self.ranged(value, 0, count - 1, node.place, rule), count)
 
@@ -173,14 +177,19 @@ class Expressions(Sequences[V]):
         return self.domain.either(self.domain.negation(left), self.value(node.right))
 
     def _contains(self, node: t.Contains) -> V:
-        domain, item, container = self.domain, self.value(node.item), node.container
+        item, container = self.value(node.item), node.container
         if not isinstance(container.type, t.SetValue):
             return self.is_in(item, node.item.type, self.location(container))
+        return self.in_set(item, node, container.type.index)
+
+    def in_set(self, item: V, node: t.Contains, index: Any) -> V:
+        """Whether a value is in a set of members of an index."""
+        container = node.container
         if isinstance(container, t.Binary) and isinstance(container.left.type, t.PlaceType):
-            count = number_at(node.container.type.index, self.values)
+            count = self.told_apart(index)
             rule = f"a value that is not a member of an index of {count} is looked for in a set"
             item = self.ranged(item, 0, count - 1, node.place, rule)
-        return domain.contains(self.value(container), item)
+        return self.domain.contains(self.value(container), item)
 
     # ---- quantifiers
 

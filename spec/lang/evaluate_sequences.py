@@ -70,8 +70,7 @@ class Sequences(Evaluation[V]):
         length = self.memory.length(base)
         if at is not None:
             at = self._position(at, length, place)
-        before, rule = length, f"a sequence of capacity {shape.capacity} overflows"
-        length = self.ranged(length, 0, shape.capacity - 1, place, rule)
+        before, length = length, self.room(base, length, new, place)
         if self.never(domain.less(before, domain.number(shape.capacity))):
             return length
         pick, number = self.memory.pick_cells, domain.number
@@ -87,6 +86,12 @@ class Sequences(Evaluation[V]):
 
         self.memory.reshape(base, domain.add(length, number(1)), slot)
         return length
+
+    def room(self, base: Location, length: V, new: list[V], place: Place) -> V:
+        """The length of a sequence in which there must be room for an element given by its cells."""
+        assert isinstance(base.shape, SeqShape)
+        capacity = base.shape.capacity
+        return self.ranged(length, 0, capacity - 1, place, f"a sequence of capacity {capacity} overflows")
 
     def _position(self, at: V, length: V, place: Place) -> V:
         domain = self.domain

@@ -49,7 +49,7 @@ ROWS: list[tuple[str, Values, bool]] = [
     ("vllm-0.33", {**ON, "abort-of-load": "at-once"}, False),
     ("vllm-0.25", {**CACHED, "pin-before-test": "yes", "capacity-counts-hits": "yes"}, True),
 ]
-MOST = 300
+MOST = 500
 """Transitions that are looked at, those nearest to the start."""
 
 
