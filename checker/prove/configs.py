@@ -21,7 +21,6 @@ from typing import Any
 
 from ...spec.kv.state import Job
 from ...spec.lang import BoundSpec, Spec, SpecError, State
-from ...spec.lang.spec import spec_modules
 from ...spec.lang.views import Cells, read
 from ...traces.claims import shows
 from ...traces.trace import Trace, follow
@@ -228,7 +227,7 @@ def deferred(bound: BoundSpec) -> tuple[str, ...]:
 
 @cache
 def _gate(spec: Spec) -> Callable[[], bool]:
-    return next(names["gate"] for module in spec_modules(spec.module) if "gate" in (names := vars(module)))
+    return next(names["gate"] for module in spec.modules if "gate" in (names := vars(module)))
 
 
 def _release(name: str, switches: Values, features: tuple[Feature, ...], rows: list[Row]) -> Release:

@@ -16,7 +16,7 @@ from .bounds import Count, Index, Number, Switch, number_at
 from .declare import fresh
 from .errors import BoundsError, Disabled, Place, SpecError
 from .layout import MAX_CELLS, Leaf, RecordShape, SetShape, State, leaves, shape_of
-from .spec import Declared, Parameter, Spec, spec_modules
+from .spec import Declared, Parameter, Spec
 from .types import Bool, Int, Member, SetOf, as_type
 from .views import Cells, read
 
@@ -104,7 +104,7 @@ class BoundSpec:
             raise BoundsError(f"a state has {shape.size:,} cells at these bounds, the limit is {MAX_CELLS:,}; lower them")
         self._globals: dict[int, dict[str, Any]] = {}
         self._functions: dict[FunctionType, FunctionType] = {}
-        self._modules = {id(m.__dict__) for m in spec_modules(spec.module)}
+        self._modules = {id(m.__dict__) for m in spec.modules}
         if spec.elaborated is not None:
             self._modules |= {id(function.__globals__) for function in spec.elaborated.written}
         self._files = {str(path) for path in spec.sources}

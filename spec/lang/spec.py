@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,7 @@ class Spec:
     abstraction: Callable[..., Mapping[str, Any]] | None
     published: Callable[[Mapping[str, int | str]], Any] | None
     refines: Mapping[str, Callable[[Mapping[str, int | str]], Any]]
+    modules: tuple[ModuleType, ...]
     sources: tuple[Path, ...]
     elaborated: Elaborated | None = None
 
@@ -181,8 +183,7 @@ def collect(module: ModuleType, name: str) -> Spec:
         found = "no class" if not states else f"{len(states)} classes"
         raise LoadError(f"{module.__file__}: {found} under @state; a spec has exactly one state")
     _refuse_pending(module)
-    declared = [v for v in members.values() if inspect.isfunction(v) and hasattr(v, MARK)]
-    declared = list(dict.fromkeys(declared))
+    declared = list(dict.fromkeys(v for v in members.values() if inspect.isfunction(v) and hasattr(v, MARK)))
     by_kind = _by_kind(declared)
     made = [d for kind in PROPERTY_KINDS for d in by_kind.get(kind, [])]
     properties = sorted(made, key=lambda d: declared.index(d.function))
@@ -193,12 +194,13 @@ def collect(module: ModuleType, name: str) -> Spec:
     _unique([*properties, *by_kind.get("loop_invariant", [])], "property")
     _unique(by_kind.get("refines", []), "refinement of")
     plain = {kind: by_kind[kind][-1].function for kind in PLAIN_KINDS if kind in by_kind}
+    modules = _modules(module)
     spec = Spec(
         name=name,
         module=module,
         doc=inspect.getdoc(module) or "",
         state=states[0],
-        bounds=_bounds(module),
+        bounds=_bounds(modules),
         inits=tuple(by_kind.get("init", [])),
         actions=tuple(actions),
         properties=tuple(p for p in properties if not p.declaration.lemma),
@@ -209,7 +211,8 @@ def collect(module: ModuleType, name: str) -> Spec:
         abstraction=plain.get("abstraction"),
         published=plain.get("published"),
         refines={declared.name: declared.function for declared in by_kind.get("refines", [])},
-        sources=tuple(Path(str(m.__file__)) for m in spec_modules(module)),
+        modules=modules,
+        sources=tuple(Path(str(m.__file__)) for m in modules),
     )
     return _elaborated(spec)
 
@@ -288,21 +291,23 @@ def _parameter(name: str, written: Any, place: Place) -> Parameter:
     return Parameter(name, kind)
 
 
-def spec_modules(module: ModuleType) -> list[ModuleType]:
+def _modules(module: ModuleType) -> tuple[ModuleType, ...]:
     """The module and every spec module that its names come from, the language itself left out."""
-    found: list[ModuleType] = []
+    found, others = [module], set[ModuleType]()
 
     def visit(one: ModuleType) -> None:
-        if one in found:
-            return
-        found.append(one)
         for value in list(one.__dict__.values()):
             inner = value if isinstance(value, ModuleType) else sys.modules.get(_module_of(value))
-            if inner is not None and _is_spec_module(inner):
+            if inner is None or inner in found or inner in others:
+                continue
+            if _is_spec_module(inner):
+                found.append(inner)
                 visit(inner)
+            else:
+                others.add(inner)
 
     visit(module)
-    return [module, *sorted(found[1:], key=lambda m: m.__name__)]
+    return (module, *sorted(found[1:], key=lambda m: m.__name__))
 
 
 def _module_of(value: object) -> str:
@@ -329,18 +334,19 @@ def _states_lemmas(module: ModuleType) -> bool:
     return any(mark.lemma or mark.kind == "loop_invariant" for mark in marks)
 
 
-def _bounds(module: ModuleType) -> dict[str, Bound | Switch]:
+def _bounds(modules: Sequence[ModuleType]) -> dict[str, Bound | Switch]:
     found: dict[str, Bound | Switch] = {}
-    for one in sorted(spec_modules(module), key=_states_lemmas):  # what proofs need comes last
+    for one in sorted(modules, key=_states_lemmas):  # what proofs need comes last
         for value in one.__dict__.values():
             if isinstance(value, Bound | Switch) and found.setdefault(value.name, value) is not value:
                 raise LoadError(f"{one.__file__}: two different bounds are named {value.name!r}")
     return found
 
 
+@cache
 def load_module(dotted: str, name: str) -> Spec:
     """Import a spec by its dotted module name and collect it."""
     return collect(importlib.import_module(dotted), name)
 
 
-__all__ = ["Declared", "Index", "Parameter", "Spec", "collect", "load_file", "load_module", "place_of", "spec_modules"]
+__all__ = ["Declared", "Index", "Parameter", "Spec", "collect", "load_file", "load_module", "place_of"]

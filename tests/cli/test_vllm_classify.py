@@ -115,6 +115,13 @@ def test_the_command_of_an_experiment_names_what_the_nearest_profile_has_otherwi
     assert "uncached-free-order=head" in options["--target-bounds"]
 
 
+def test_json_of_a_classification_that_has_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["vllm", "classify", "reference", "--max-states", "5", "--json"])
+    found = ClassifyDocument.model_validate(json.loads(capsys.readouterr().out)).classification
+    assert (code, found.verdict, found.reason) == (3, "UNDETERMINED", "more than 5 states (--max-states)")
+
+
+@pytest.mark.slow
 def test_json_of_a_classification(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["vllm", "classify", "reference", "--max-states", "40", "--json"])
     made: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -117,7 +117,10 @@ def sensible(stream: Batches) -> bool:
     return all(len(set(hashes)) == len(hashes) and parent not in hashes for batch in stream for _, hashes, parent in batch)
 
 
-@pytest.mark.parametrize(("values", "most"), [(ONE, 3), (TWO, 3)], ids=["one request", "two requests"])
+@pytest.mark.parametrize(
+    ("values", "most"),
+    [pytest.param(ONE, 3, id="one request"), pytest.param(TWO, 3, id="two requests", marks=pytest.mark.slow)],
+)
 def test_exactly_the_streams_of_the_reference_implementation_hold(values: dict[str, int], most: int) -> None:
     known, at, rng = language(tuple(values.items()), most).streams, bound_at(values), random.Random(5)
     published = [stream for stream in sorted(known, key=repr) if stream]
@@ -135,7 +138,7 @@ def test_exactly_the_streams_of_the_reference_implementation_hold(values: dict[s
 
 
 @pytest.mark.parametrize("release", ["0.23.0", "0.33.0"])
-@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("seed", [0, pytest.param(4, marks=pytest.mark.slow)])
 def test_longer_runs_of_the_reference_implementation_hold(seed: int, release: str, tmp_path: Path) -> None:
     at = bound_at_profile(release)
     made = read(record(tmp_path / "events.bin", reference_run(at, seed, 100), ARRAYS if release == "0.23.0" else ""))

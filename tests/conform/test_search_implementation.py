@@ -59,7 +59,7 @@ def counts(figures: Figures) -> Figures:
         (MODELS / "token_ring.py", {}),
         (MODELS / "switches.py", {}),
         (MODELS / "philosophers.py", {}),
-        (MODELS / "everything.py", {}),
+        pytest.param(MODELS / "everything.py", {}, marks=pytest.mark.slow),
     ],
     ids=lambda value: value.stem if isinstance(value, Path) else "",
 )

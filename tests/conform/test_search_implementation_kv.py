@@ -23,7 +23,10 @@ from tests.drivers.runs import exact
 
 KV = load_module("fencepost.spec.kv.kv", "kv")
 Values = Mapping[str, int | str]
-PROFILES = tuple(kvdata.profiles())
+PROFILES = [
+    name if name in ("reference", "vllm-0.23", "vllm-0.33") else pytest.param(name, marks=pytest.mark.slow)
+    for name in kvdata.profiles()
+]
 LOADS: Values = {"kv-role": "kv_consumer", "blocks": 3, "prompt-tokens": 2, "prompt-tokens-least": 2, "remote-tokens": 2}
 RESETS: Values = {**LOADS, "reset-running": 1, "blocks": 2, "prompt-tokens": 1, "prompt-tokens-least": 1}
 PLAIN: Values = {"blocks": 3, "prompt-tokens": 1, "max-tokens": 3}
@@ -92,7 +95,9 @@ def test_there_are_as_many_states_as_product_states_in_lockstep(bounds: Values) 
 
 
 @pytest.mark.parametrize("fault", kvdata.faults().values(), ids=lambda fault: fault.id)
-@pytest.mark.parametrize("alone", [False, True], ids=["", "its own property"])
+@pytest.mark.parametrize(
+    "alone", [pytest.param(False, id="", marks=pytest.mark.slow), pytest.param(True, id="its own property")]
+)
 def test_every_fault_is_found_in_the_implementation_as_in_the_spec(fault: kvdata.Fault, alone: bool) -> None:
     model = Model.of(KV, fault.values, fault=fault.id)
     if alone:
@@ -213,6 +218,7 @@ def test_every_state_is_seen_that_brute_force_sees(bounds: Values) -> None:
     assert (figures.distinct, figures.generated) == everything(model)
 
 
+@pytest.mark.slow
 def test_symmetry_changes_no_property() -> None:
     for bounds, symmetry in itertools.product((PLAIN, LOADS), (True, False)):
         model = model_of("vllm-0.27", bounds)

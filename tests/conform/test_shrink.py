@@ -72,12 +72,12 @@ def planted(spec: Spec, bounds: Bounds, different: Bounds) -> tuple[Model, SpecD
     [
         (DESK, {"readers": 3, "copies": 3, "loans": 20}, {"order": "newest"}, 1),
         (DESK, {"readers": 3, "copies": 3, "loans": 20}, {"return": "not-when-all-lent"}, 40),
-        (KV, LOADS, {"finish-free": "at-once"}, 100),
+        pytest.param(KV, LOADS, {"finish-free": "at-once"}, 100, marks=pytest.mark.slow),
         (KV, LOADS, {"abort-free": "at-once"}, 100),
         (KV, LOADS, {"preemption-free": "at-once"}, 30),
         (KV, LOADS, {"uncached-free-order": "tail"}, 20),
-        (KV, LOADS, {"admission-reservation": "off"}, 200),
-        (KV, LOADS, {"abort-after-report": "hold"}, 200),
+        pytest.param(KV, LOADS, {"admission-reservation": "off"}, 200, marks=pytest.mark.slow),
+        pytest.param(KV, LOADS, {"abort-after-report": "hold"}, 200, marks=pytest.mark.slow),
         (KV, CACHE, {"pin-before-test": "yes"}, 100),
     ],
 )

@@ -29,25 +29,25 @@ FORMULA = next(declared.function for declared in KV.lemmas if declared.name == N
 ON: Values = {"kv-role": "kv_consumer", "requests": 2, "blocks": 3, "prompt-tokens": 2, "remote-tokens": 1}
 CACHED: Values = {**ON, "enable-prefix-caching": 1}
 SMALL: Values = {**ON, "blocks": 2, "prompt-tokens": 1}
-ROWS: list[tuple[str, Values, bool]] = [
+ROWS = [
     ("reference", ON, True),
-    ("vllm-0.33", SMALL, True),
     ("vllm-0.33", {**ON, "requests": 3, "blocks": 4, "steps-in-flight": 3}, True),
     ("vllm-0.27", {**CACHED, "kv-role": "kv_both"}, True),
-    ("vllm-0.25", {**ON, "kv-role": "kv_both", "steps-in-flight": 3}, True),
-    ("reference", {**CACHED, "max-tokens": 1}, True),
     ("vllm-0.33", {**CACHED, "block-size": 2, "prompt-tokens": 3, "remote-tokens": 2}, True),
     ("reference", {**CACHED, "reset-running": 1, "remote-tokens": 0}, True),
     ("reference", {**ON, "empty-steps": 1, "async-scheduling": 0, "victim-rule": "any"}, True),
     ("vllm-0.23", ON, False),
-    ("vllm-0.23", CACHED, False),
-    ("vllm-0.33", {**ON, "kv-role": "none", "remote-tokens": 0}, False),
     ("vllm-0.33", {**ON, "steps-in-flight": 1}, False),
     ("reference", {**ON, "finish-free": "at-once"}, False),
-    ("reference", {**CACHED, "abort-free": "at-once"}, False),
     ("reference", {**ON, "preemption-free": "at-once", "victim-rule": "any", "blocks": 2}, False),
-    ("vllm-0.33", {**ON, "abort-of-load": "at-once"}, False),
     ("vllm-0.25", {**CACHED, "pin-before-test": "yes", "capacity-counts-hits": "yes"}, True),
+    pytest.param("vllm-0.33", SMALL, True, marks=pytest.mark.slow),
+    pytest.param("vllm-0.25", {**ON, "kv-role": "kv_both", "steps-in-flight": 3}, True, marks=pytest.mark.slow),
+    pytest.param("reference", {**CACHED, "max-tokens": 1}, True, marks=pytest.mark.slow),
+    pytest.param("vllm-0.23", CACHED, False, marks=pytest.mark.slow),
+    pytest.param("vllm-0.33", {**ON, "kv-role": "none", "remote-tokens": 0}, False, marks=pytest.mark.slow),
+    pytest.param("vllm-0.33", {**ON, "abort-of-load": "at-once"}, False, marks=pytest.mark.slow),
+    pytest.param("reference", {**CACHED, "abort-free": "at-once"}, False, marks=pytest.mark.slow),
 ]
 MOST = 500
 """Transitions that are looked at, those nearest to the start."""

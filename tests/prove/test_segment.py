@@ -176,7 +176,7 @@ def holds(bound: BoundSpec, head: Head, state: State, visit: Visit) -> None:
         assert bound.invariant_holds(loop, states, tuple(values)), loop.name
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["rounds", "kv", pytest.param("kv with cached prompts", marks=pytest.mark.slow)])
 def test_every_run_goes_through_the_pieces(name: str) -> None:
     bound = CASES[name]()
     came = 0

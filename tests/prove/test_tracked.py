@@ -167,8 +167,11 @@ def sample(bound: BoundSpec, each: int) -> list[tuple[State, Rule, Arguments, St
     return chosen
 
 
-@pytest.mark.parametrize("told", [1, 2])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [(name, told) for name in ("lockers", "kv") for told in (1, 2)]
+    + [pytest.param("kv with cached prompts", told, marks=pytest.mark.slow) for told in (1, 2)],
+)
 def test_every_transition_is_one_of_those_with_few_members_told_apart(name: str, told: int) -> None:
     bound, index = CASES[name]()
     tracked = TrackedBound(bound, index, told)
@@ -191,7 +194,14 @@ def test_every_explored_transition_is_one_of_those_for_every_block(values: dict[
             assert leads(Looked(bound, tracked, (block,)), before, rule, args, after), (rule.name, args, block)
 
 
-@pytest.mark.parametrize(("name", "told"), [*((name, 1) for name in CASES), ("lockers", 2)])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lockers", 1),
+        ("kv", 1),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("kv with cached prompts", 1), ("lockers", 2))),
+    ],
+)
 def test_what_is_broken_is_seen_of_some_members_and_what_holds_of_all(name: str, told: int) -> None:
     bound, index = CASES[name]()
     tracked = TrackedBound(bound, index, told)

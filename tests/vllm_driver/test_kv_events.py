@@ -52,9 +52,10 @@ def recorded():
     return count
 
 published = lambda: publisher._buffer[-1][0] + 1
+sending = lambda: publisher._event_queue.unfinished_tasks  # a batch is sent first and put into the buffer afterwards
 deadline = time.monotonic() + 60
-while recorded() < published() and time.monotonic() < deadline:
-    drawn = drawer.draw(state) if publisher._event_queue.empty() and not recorded() else None
+while (sending() or recorded() < published()) and time.monotonic() < deadline:
+    drawn = drawer.draw(state) if not sending() and not recorded() else None
     if drawn is not None:
         rule, args, state = drawn
         driver.take(rule.name, bound.arguments(rule, args))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 from ....spec.lang.errors import BoundsError
 from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape, State, leaves
@@ -72,6 +73,7 @@ class CellLayout:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
+        self._offsets: dict[int, tuple[RecordShape, dict[str, int]]] = {}
 
     @cached_property
     def bytes(self) -> int:
@@ -102,12 +104,10 @@ class CellLayout:
 
     def field_offset(self, shape: RecordShape, name: str) -> int:
         """Bytes before a field of a record; `KeyError` if it has no such field."""
-        at = 0
-        for known, _, inner in shape.fields:
-            if known == name:
-                return at
-            at += _size(inner)
-        raise KeyError(name)
+        if id(shape) not in self._offsets:  # a shape is slow to hash
+            sizes = accumulate((_size(inner) for _, _, inner in shape.fields), initial=0)
+            self._offsets[id(shape)] = shape, dict(zip((known for known, _, _ in shape.fields), sizes, strict=False))
+        return self._offsets[id(shape)][1][name]
 
     def width(self, cell: Leaf | SetShape) -> int:
         """Bytes of a cell: 1, 2, 4 or 8."""
