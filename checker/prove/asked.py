@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 SHORT = 3.0
 """Least seconds for a query whose states can still be split; it has as long as it took to come to ask it."""
-LOOKED_AT = 5_000
-"""So many states to find one in which an action that is looked at in pieces can be taken."""
 PATIENCE = 2
 """So many queries may run out of time before all that are left are split."""
 
@@ -108,8 +106,6 @@ class Asked:
         """Ask, and tell what came of it."""
         begun, wanted = time.monotonic(), list(self.sides)
         self.possible = self.rule.name in self.induction.taken
-        if self.loops and self.question.piece.start is None:
-            self.possible = self.possible or self._enabled_somewhere()
         names = self.not_shown_of_tracked(self.question.names)
         errors = [] if self.loops else [name for name in names if name == SPEC_ERROR]
         others = [name for name in names if name not in errors]
@@ -119,23 +115,6 @@ class Asked:
             self.decide({}, errors)
         seen = [side for side in wanted if side not in self.sides]
         return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
-
-    def _enabled_somewhere(self) -> bool:
-        """Whether the interpreter takes the action in one of the first states that are reachable."""
-        bound = self.induction.bound
-        todo = [state for _, _, state in bound.initial()]
-        found = set(todo)
-        for state in todo:  # grows on the way
-            with contextlib.suppress(SpecError):
-                for rule, _, after in bound.transitions(state):
-                    if rule is self.rule:
-                        return True
-                    if after not in found:
-                        found.add(after)
-                        todo.append(after)
-            if len(todo) > LOOKED_AT:
-                break
-        return False
 
     def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
         """Ask in a case, and where that takes long in its parts; that bounds are kept, also where the action is disabled."""

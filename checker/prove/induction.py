@@ -88,7 +88,7 @@ class Induction:
     def run(self) -> Induced:
         """Leave facts out until all that are left are kept, and see whether longer paths keep others, as long as that helps."""
         initially = self._initially()
-        if self.tracked:
+        if self.bound.shape.size > WHOLE_CELLS:
             self.taken, self.seen = witnessed(self.model, self.limits)
         wanted = [fact for fact in self.facts if fact.name not in initially]
         while True:

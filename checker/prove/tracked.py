@@ -22,6 +22,7 @@ from ...spec.lang.bounds import Index
 from ...spec.lang.errors import Place
 from ...spec.lang.evaluate import Evaluator, Obligation, Outcome
 from ...spec.lang.evaluate_memory import Location
+from ...spec.lang.evaluate_property import PropertyRun
 from ...spec.lang.evaluate_statements import Left, Run
 from ...spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, Shape
 from ...spec.lang.types import Array, Member, SetOf
@@ -42,6 +43,7 @@ class TrackedBound(BoundSpec):
         vars(self).update(vars(bound))
         self.index, self.told, self.size = index, told, int(bound.values[index])
         self.fresh = count()
+        self.spoken: dict[int, list[t.Local]] = {}
         self.alarms: Alarms = {}
         self.guards: frozenset[str] = frozenset()
         for loop in self.loops:
@@ -105,17 +107,17 @@ class TrackedBound(BoundSpec):
 
 
 class Tracking(Run[Term]):
-    """Evaluates in such states: an action or, where it does not act, a property.
+    """Evaluates in such states.
 
     `top` is a quantifier whose every instance is to hold; only those of tracked members count. `elsewhere` says where what
-    must hold is taken to hold.
+    must hold is taken to hold. A run `acts` if it is one of an action.
     """
 
     bound: TrackedBound
     domain: Terms
-    acts = True
     top: t.Expr | None = None
     elsewhere: Term | None = None
+    acts = True
 
     def _tracks(self, index: Any) -> bool:
         return isinstance(index, Index) and index.name == self.bound.index
@@ -216,9 +218,13 @@ class Tracking(Run[Term]):
 
     def _about_another(self, node: t.Stmt | t.Expr) -> Term | None:
         """That what an action does is about another one: the first member of which it speaks by name."""
-        names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
-        known = (part for part in names if not part.type.maybe and part.name in self.frame.slots)
-        return next((self._is_other(self.value(part)) for part in known), None) if self.acts else None
+        if not self.acts:
+            return None
+        if id(node) not in self.bound.spoken:
+            names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
+            self.bound.spoken[id(node)] = [part for part in names if not part.type.maybe]
+        known = (part for part in self.bound.spoken[id(node)] if part.name in self.frame.slots)
+        return next((self._is_other(self.value(part)) for part in known), None)
 
     def oblige(self, condition: Term, place: Place, rule: str) -> None:
         """What must hold in a statement about a member is to be shown of tracked ones.
@@ -351,6 +357,17 @@ class TrackedSegment(Tracking, Segment):
     """A piece of an action in such states."""
 
 
+class TrackedProperty(Tracking, PropertyRun[Term]):
+    """A property of such states. What a helper says of "another one" need not be said of the same one again."""
+
+    acts = False
+
+    def is_fixed(self, argument: Term | Location, kind: Any) -> bool:
+        if isinstance(argument, Term) and self._tracks(_index(kind)) and self.domain.range(argument)[1] >= self.bound.told:
+            return False
+        return super().is_fixed(argument, kind)
+
+
 class TrackedEvaluator(Evaluator[Term]):
     """Evaluates properties of tracked members, and actions along paths that can be taken."""
 
@@ -366,16 +383,15 @@ class TrackedEvaluator(Evaluator[Term]):
         return Outcome(run.enabled, tuple(run.memory.cells[: len(cells)]), tuple(run.obligations))
 
     def condition(self, prop: Property, cells: Sequence[Term]) -> tuple[Term, tuple[Obligation[Term], ...]]:
-        run = Tracking(self.bound, self.domain, cells)
-        run.acts = False
+        run = TrackedProperty(self.bound, self.domain, cells)
         assert prop.declared.declaration.condition is not None
         value = run.function(self.functions.of(prop.declared.declaration.condition), ())
         assert value is not None
         return value, tuple(run.obligations)
 
-    def _run(self, function: t.Function, states: Sequence[Sequence[Term]]) -> Run[Term]:
-        run = Tracking(self.bound, self.domain, *states)
-        run.acts, run.top = False, quantifier_of(function)
+    def _run(self, function: t.Function, states: Sequence[Sequence[Term]]) -> PropertyRun[Term]:
+        run = TrackedProperty(self.bound, self.domain, *states)
+        run.top = quantifier_of(function)
         return run
 
 

@@ -16,6 +16,7 @@ from .bind import Arguments, BoundSpec, LoopInvariant, Property, Rule
 from .domain import Domain
 from .evaluate_base import Obligation, UnboundedLoop
 from .evaluate_memory import literal
+from .evaluate_property import PropertyRun
 from .evaluate_statements import Run
 from .layout import leaves
 from .tree import Function
@@ -73,6 +74,7 @@ class Evaluator(Generic[V]):
         """Whether each left side of a property, by number, holds somewhere in it: a property is vacuous where it never does."""
         function = self.functions.of(prop.declared.function)
         run = self._run(function, [cells] if after is None else [cells, after])
+        run.once = False
         run.function(function, ())
         return run.sides
 
@@ -97,9 +99,9 @@ class Evaluator(Generic[V]):
         assert value is not None
         return value, tuple(run.obligations)
 
-    def _run(self, function: Function, states: Sequence[Sequence[V]]) -> Run[V]:
+    def _run(self, function: Function, states: Sequence[Sequence[V]]) -> PropertyRun[V]:
         """An evaluation of a function about these states."""
-        return Run(self.bound, self.domain, *states)
+        return PropertyRun(self.bound, self.domain, *states)
 
 
 __all__ = ["Evaluator", "Obligation", "Outcome", "UnboundedLoop"]

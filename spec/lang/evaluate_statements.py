@@ -84,6 +84,10 @@ class Run(Expressions[V]):
         arguments: list[V | Location] = []
         for part in node.arguments:
             arguments.append(self.location(part) if isinstance(part.type, t.PlaceType) else self.value(part))
+        return self.enter(node, arguments)
+
+    def enter(self, node: t.Call, arguments: Sequence[V | Location]) -> V | None:
+        """Evaluate a helper with these arguments."""
         return self.function(node.function, arguments)
 
     # ---- control

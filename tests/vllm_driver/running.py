@@ -8,7 +8,11 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 RELEASES = ("0.23.0", "0.25.0", "0.27.0", "0.33.0")
+ENDS = [v if v in (RELEASES[0], RELEASES[-1]) else pytest.param(v, marks=pytest.mark.slow) for v in RELEASES]
+"""The oldest and the newest release; those between only where there is time."""
 PREAMBLE = """\
 import json, sys
 from fencepost.checker.cli.drivers import find

@@ -68,7 +68,7 @@ publisher.shutdown()
 
 
 @pytest.mark.parametrize("version", RELEASES)
-@pytest.mark.parametrize("seed", [4, 5])
+@pytest.mark.parametrize("seed", [4, pytest.param(5, marks=pytest.mark.slow)])
 def test_what_a_release_publishes_is_what_its_profile_publishes(version: str, seed: int, tmp_path: Path) -> None:
     from fencepost.checker.cli.main import main
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fencepost.spec import kv
 
-from .running import RELEASES, fencepost, profile_of, snippet
+from .running import ENDS, RELEASES, fencepost, profile_of, snippet
 
 pytestmark = pytest.mark.vllm
 QUICK = 10_000
@@ -42,7 +42,7 @@ def test_every_row_agrees(version: str) -> None:
     assert sum(row["transitions"] for row in result["rows"]) > 900_000
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_other_profiles_differ(version: str) -> None:
     """The same comparison finds that a release is not another one."""
     for other in RELEASES:
@@ -59,7 +59,7 @@ def test_other_profiles_differ(version: str) -> None:
             assert (code, result["verdict"]) == (1, "VIOLATED"), other
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_late_output_of_a_producer(version: str) -> None:
     """Since 0.27 the output of a preempted request is dropped where its role hands KV off, else delivered late."""
     words = ("--target", f"vllm=={version}", "--bounds", "kv-role=kv_producer,blocks=3,prompt-tokens=2")
@@ -78,7 +78,7 @@ print(json.dumps(shown["dropping"]))
 """
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_random_runs_at_large_sizes(version: str) -> None:
     words = ("--target", f"vllm=={version}", "--random", "20000", "--seed", "1")
     bounds = "kv-role=kv_consumer,requests=24,blocks=80,block-size=4,prompt-tokens=24,max-tokens=12,steps-in-flight=2"
@@ -87,7 +87,7 @@ def test_random_runs_at_large_sizes(version: str) -> None:
     assert (code, result["verdict"]) == (0, "HOLDS"), result
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_workers_find_the_same(version: str) -> None:
     """States that were saved in one process are restored in another."""
     bounds = "kv-role=kv_consumer,blocks=4,prompt-tokens=2,remote-tokens=2,requests=3"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .running import RELEASES, snippet
+from .running import ENDS, snippet
 
 pytestmark = pytest.mark.vllm
 BOUNDS = "kv-role=kv_consumer,enable-prefix-caching=1,blocks=4,prompt-tokens=2,remote-tokens=2,requests=3,steps-in-flight=3"
@@ -34,7 +34,7 @@ def walk(runs, length):
 """
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_no_unknown_field_ever_changes(version: str) -> None:
     """Every field that changes in these runs is shown, digested, or left out for a stated reason."""
     code = """
@@ -53,7 +53,7 @@ print(json.dumps([steps, sorted(found)]))
     assert found == []
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_restored_states_are_what_they_were(version: str) -> None:
     """From anywhere back to any saved state."""
     code = """
@@ -426,7 +426,7 @@ print(json.dumps([found[0] == found[1], found[0], time.time()]))
 LOADS = "kv-role=kv_consumer,requests=2,blocks=2,prompt-tokens=1,max-tokens=2,remote-tokens=1"
 
 
-@pytest.mark.parametrize("version", RELEASES)
+@pytest.mark.parametrize("version", ENDS)
 def test_the_scheduler_side_of_nixl_ends(version: str) -> None:
     """Every transition agrees with it, and what it keeps of requests that are gone does not grow for ever."""
     code = """
