@@ -549,6 +549,37 @@ def share(s, d):
     assert Asked(asked, facts, question, []).not_shown_of_tracked(question.names) == ["shares"]
 
 
+def test_what_a_helper_says_of_another_member_it_need_not_say_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "room.py"
+    more = """
+
+@always
+def alike(s):
+    \"\"\"A door that is shut has no two others that differ.\"\"\"
+    return all(is_open(s, d) or not differ(s, d) for d in range(DOORS))
+
+
+def differ(s, d):
+    \"\"\"Whether two other doors do.\"\"\"
+    return any(is_open(s, c) != is_open(s, e) for c in range(DOORS) if c != d for e in range(DOORS) if e != d)
+
+
+def is_open(s, d):
+    \"\"\"Whether a door is.\"\"\"
+    return s.open[d]
+"""
+    path.write_text(BREAKS.replace("BODY", "s.open[d] = True") + more)
+    bound = BoundSpec(load_file(path), {})
+    prop = next(p for p in bound.every if p.name == "alike")
+    tracked = TrackedBound(bound, "doors", 1)
+    (_, _, shut), *_ = bound.initial()
+    (at, *_) = bound.shape.field("open") or ()
+    differ = tuple(1 if cell == at + 2 else value for cell, value in enumerate(shut))
+    assert (bound.holds(prop, shut), bound.holds(prop, differ)) == (True, False)
+    assert _said(bound, tracked, prop, (0,), shut, shut)[0]
+    assert _said(bound, tracked, prop, (0,), differ, differ)[1]
+
+
 def breaks(tracked: TrackedBound, bound: BoundSpec, rule: Rule, args: Arguments, state: State) -> bool:
     """Whether an action that breaks the bounds of the spec is seen to do so, whatever members it is about."""
     seen = False
