@@ -573,8 +573,9 @@ def is_open(s, d):
     prop = next(p for p in bound.every if p.name == "alike")
     tracked = TrackedBound(bound, "doors", 1)
     (_, _, shut), *_ = bound.initial()
-    (at, *_) = bound.shape.field("open") or ()
-    differ = tuple(1 if cell == at + 2 else value for cell, value in enumerate(shut))
+    found = bound.shape.field("open")
+    assert found is not None
+    differ = tuple(1 if cell == found[0] + 2 else value for cell, value in enumerate(shut))
     assert (bound.holds(prop, shut), bound.holds(prop, differ)) == (True, False)
     assert _said(bound, tracked, prop, (0,), shut, shut)[0]
     assert _said(bound, tracked, prop, (0,), differ, differ)[1]
