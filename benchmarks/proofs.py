@@ -100,6 +100,12 @@ def show(case: Case, induced: Induced, wall: float, search: Search) -> None:
         print(f"| {name + (' (not proved)' if name in lost else ''):30} | {spent:9.2f} | {action:13} |")
 
 
+def told(action: str, answers: Sequence[Answer], seconds: float) -> None:
+    """Say on standard error that all questions about an action are answered, as a large proof takes long."""
+    lost = ", ".join(answer.fact for answer in answers if answer.answer != "proved")
+    print(f"{action}: {seconds:.1f} s{', not proved: ' + lost if lost else ''}", file=sys.stderr, flush=True)
+
+
 def main() -> int:
     """Measure; 1 where something is not proved, or is proved and violated."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -115,7 +121,7 @@ def main() -> int:
         model = resolve(case.wanted).model
         search = searched(resolve(case.wanted).model)
         begun = time.monotonic()
-        induced = Induction(model, Limits(), each=case.each, workers=given.workers).run()
+        induced = Induction(model, Limits(), told, each=case.each, workers=given.workers).run()
         show(case, induced, time.monotonic() - begun, search)
         proved = {*induced.kept, *induced.stepped}
         wrong = (

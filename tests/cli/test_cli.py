@@ -344,7 +344,7 @@ def test_counts() -> None:
         units.number("1.0001k", "--max-states")
 
 
-HEAVY = ("yaml", "networkx", "jinja2", "llvmlite", "numpy", "rich.table", "fencepost.checker.config", "torch")
+HEAVY = ("yaml", "z3", "networkx", "jinja2", "llvmlite", "numpy", "rich.table", "fencepost.checker.config", "torch")
 
 
 def test_starting_imports_nothing_that_is_not_needed() -> None:
@@ -352,19 +352,7 @@ def test_starting_imports_nothing_that_is_not_needed() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & set(HEAVY)
-
-
-def test_starting_takes_less_than_a_second() -> None:
-    best = min(timed("replay", "nothing") for _ in range(3))
-    assert best < 1.0, f"{best:.2f} s"
-
-
-def timed(*words: str) -> float:
-    """Processor seconds (not wall time: other tests run beside this one) of a command."""
-    before = os.times()
-    subprocess.run(command(*words), capture_output=True, check=False)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    assert len(loaded) < 350, "nearly 300 are what Python and the command line need"
 
 
 def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
