@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +111,6 @@ def _named(wanted: Wanted, word: str) -> Target:
     raise UsageError(f"{word}: there is no such file, and no spec of this name is shipped (there is: {', '.join(SHIPPED)})")
 
 
-@cache
 def load_shipped(name: str) -> Spec:
     """A spec that comes with Fencepost; `UsageError` if there is none of this name."""
     from ...spec.lang import load_module

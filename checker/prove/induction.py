@@ -79,7 +79,8 @@ class Induction:
         self.facts = [p for p in self.bound.every if p.kind in ("always", "quiescent")]
         self.steps = [p for p in self.bound.every if p.kind == "step"]
         self.order = splitting(self.bound)
-        self.tracked = tracked_bounds(self.bound, (*self.facts, *self.steps)) if self.bound.shape.size > WHOLE_CELLS else []
+        self.large = self.bound.shape.size > WHOLE_CELLS
+        self.tracked = tracked_bounds(self.bound, (*self.facts, *self.steps)) if self.large else []
         self.started = time.monotonic()
         self.answers: dict[tuple[str, str], Answer] = {}
         self.longer: dict[str, int] = {}
@@ -88,7 +89,7 @@ class Induction:
     def run(self) -> Induced:
         """Leave facts out until all that are left are kept, and see whether longer paths keep others, as long as that helps."""
         initially = self._initially()
-        if self.bound.shape.size > WHOLE_CELLS:
+        if self.large:
             self.taken, self.seen = witnessed(self.model, self.limits)
         wanted = [fact for fact in self.facts if fact.name not in initially]
         while True:
@@ -199,7 +200,7 @@ class Induction:
         kept = tuple(fact.name for fact in facts if fact.name not in self.longer and fact.name not in derived)
         steps = tuple(prop.name for prop in self.steps)
         here = tuple(loop for loop in reached_by(self.bound, rule) if loop in loops)
-        if not here or self.bound.shape.size <= WHOLE_CELLS:
+        if not here or not self.large:
             return [Question(rule, (*kept, *steps, SPEC_ERROR))]
         since = tuple(loop.name for loop in here if loop.declared.states == 2)
         now = tuple(loop.name for loop in here if loop.declared.states == 1)

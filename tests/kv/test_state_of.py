@@ -17,7 +17,7 @@ LEFT_OUT = {
     "cached": "of hashes of requests' own texts at one position, which is older: each is only hit by its own request",
 }
 """What an observation says nothing of, and why that makes no difference."""
-MOST = 800
+MOST = 1_500
 """States of a row: enough to reach everything that a row is about, few enough to be quick."""
 PROFILES = ("vllm-0.33", "vllm-0.27", "vllm-0.23")
 """Profiles that between them have every mechanism."""

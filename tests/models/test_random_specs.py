@@ -68,7 +68,7 @@ def check(choices: random.Random, folder: Path, blocks: int, depth: int) -> None
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 3), st.integers(1, 3))
-@settings(QUIET, max_examples=10, derandomize=True)
+@settings(QUIET, max_examples=20, derandomize=True)
 def test_engines_agree_on_random_specs(tmp_path: Path, choices: random.Random, blocks: int, depth: int) -> None:
     check(choices, tmp_path, blocks, depth)
 
