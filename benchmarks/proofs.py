@@ -4,6 +4,7 @@ python benchmarks/proofs.py                   # small bounds; prints one table a
 python benchmarks/proofs.py --large           # 3 requests and 5 blocks; 4, 8 and 3 steps, which takes many minutes
 python benchmarks/proofs.py --bounds B        # the KV spec at other bounds, NAME=VALUE,…; --profile P
 python benchmarks/proofs.py --workers N       # processes (default: one a core)
+python benchmarks/proofs.py --solver S        # sat (default), or Z3 by bit-vectors or integers
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fencepost.checker.explore.native.engine import NativeEngine
 from fencepost.checker.explore.native.memory import processors
 from fencepost.checker.model import Limits, Model, Options
 from fencepost.checker.prove.asked import Answer
+from fencepost.checker.prove.deciders import DECIDERS
 from fencepost.checker.prove.induction import Induced, Induction
 from harness import machine
 
@@ -113,15 +115,17 @@ def main() -> int:
     parser.add_argument("--bounds", help="the KV spec at these bounds instead")
     parser.add_argument("--profile", default="reference", help="which release (default: reference)")
     parser.add_argument("--workers", type=int, default=processors(), help="processes (default: one a core)")
+    parser.add_argument("--solver", choices=DECIDERS, default="sat", help="what decides the queries about actions")
     given = parser.parse_args()
-    print("\n".join((*machine.description(), f"{given.workers} processes")))
+    print("\n".join((*machine.description(), f"{given.workers} processes, {given.solver}")))
     wrong = False
     own = Case(f"kv, {given.profile}, {given.bounds}", Wanted(("kv",), given.profile, None, (given.bounds or "",)), 600)
     for case in (own,) if given.bounds else LARGE if given.large else SMALL:
         model = resolve(case.wanted).model
         search = searched(resolve(case.wanted).model)
         begun = time.monotonic()
-        induced = Induction(model, Limits(), told, each=case.each, workers=given.workers).run()
+        decider = DECIDERS[given.solver]
+        induced = Induction(model, Limits(), told, each=case.each, workers=given.workers, decider=decider).run()
         show(case, induced, time.monotonic() - begun, search)
         proved = {*induced.kept, *induced.stepped}
         wrong = (

@@ -1,1 +1,1 @@
-"""Proofs with Z3: bounded model checking to any depth, and induction."""
+"""Proofs with a SAT solver and Z3: induction, bounded model checking to any depth, and protocols of any size."""

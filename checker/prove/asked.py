@@ -1,4 +1,4 @@
-"""The questions of an induction about one action, put to Z3: what it keeps, and what is not so."""
+"""The questions of an induction about one action, put to a solver: what it keeps, and what is not so."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from ...spec.lang import Arguments, Property, Rule, SpecError, State
+from ...spec.lang import Arguments, BoundSpec, Property, Rule, SpecError, State
 from ...spec.lang.evaluate import UnboundedLoop
 from ..explore.watch import condition_number
 from ..model import SPEC_ERROR
 from .case import WHOLE, Case, Lengths, Piece, capacity
+from .deciders import Assignment
 from .reached import Side
 from .segment import Arrival, Head
-from .solver import Disagreement, z3
+from .solver import Disagreement
 from .terms import Term, conjuncts
 from .tracked import TrackedBound, Untracked
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 SHORT = 3.0
 """Least seconds for a query whose states can still be split; it has as long as it took to come to ask it."""
+TRACKED = 60.0
+"""The same where few members are told apart: to split states helps little there."""
 PATIENCE = 2
 """So many queries may run out of time before all that are left are split."""
 
@@ -119,18 +123,17 @@ class Asked:
     def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
         """Ask in a case, and where that takes long in its parts; that bounds are kept, also where the action is disabled."""
         piece, enabled = self.question.piece, SPEC_ERROR not in names
-        case = Case(self.induction.bound, self.facts, self.rule, lengths, enabled=enabled, piece=piece)
+        case = self._case(self.induction.bound, lengths, enabled=enabled)
         if not case.possible:
             self.never = self.never or not lengths
             return
-        solver = case.solver()
         if piece.loops and not lengths and case.ends.arrivals:
-            self._see(case, solver)
+            self._see(case)
         elif case.enabled and not self.possible:
-            self._confirm_enabled(case, solver)
+            self._confirm_enabled(case)
         where = [name for name in self.induction.order if name not in lengths]
         most = min(max(SHORT, case.seconds), self.induction.each) if where else self.induction.each
-        still = self._undecided(case, solver, names, most, split=bool(where))
+        still = self._undecided(case, names, most, split=bool(where))
         if not still:
             return
         if not where or self.induction.cut() is not None:
@@ -140,6 +143,11 @@ class Asked:
         for length in range(capacity(case.bound, where[0]) + 1):
             pending = [name for name in still if self.answers[name].answer == "proved"]
             self.decide({**lengths, where[0]: length}, pending)
+
+    def _case(self, bound: BoundSpec, lengths: Lengths, *, enabled: bool) -> Case:
+        rule = bound.rule(self.rule) if isinstance(bound, TrackedBound) else self.rule
+        deciding = partial(self.induction.decider, lambda: self.induction.cut() is not None)
+        return Case(bound, self.facts, rule, lengths, piece=self.question.piece, enabled=enabled, deciding=deciding)
 
     # ---- one arbitrary member
 
@@ -166,40 +174,48 @@ class Asked:
         if not names or self.induction.cut() is not None:
             return list(names)
         try:
-            case = Case(bound, self.facts, bound.rule(self.rule), lengths, piece=self.question.piece, enabled=False)
+            case = self._case(bound, lengths, enabled=False)
         except (Untracked, UnboundedLoop):
             return list(names)
         if not case.possible:
             self.never = self.never or not lengths
             return []
         where = [name for name in self.induction.order if name not in lengths]
-        solver, most = case.solver(), min(max(SHORT, 4 * case.seconds), self.induction.each) if where else self.induction.each
+        most = min(max(TRACKED, 4 * case.seconds), self.induction.each) if where else self.induction.each
         failed, late, met = list[str](), list[str](), False
         for name in sorted(names, key=lambda name: not self._comes_first(bound, name)):
             begun = time.monotonic()
             if not (met or self._comes_first(bound, name)):
                 met = True
-                solver.add(case.bits.of(case.met))
-            said = next(
-                (said for goal in self._goals(case, name) if (said := self.query(case, solver, goal, most)[0]) != "unsat"), ""
-            )
-            if said:
-                (late if said == "unknown" and where else failed).append(name)
-            else:
+                case.know(case.met)
+            said = self._said_of_tracked(case, name, most)
+            if said == "unsat":
                 self._note(name, "proved", time.monotonic() - begun)
+            else:
+                (late if said == "unknown" and where else failed).append(name)
         for length in range(capacity(case.bound, where[0]) + 1 if late else 0):
             missed = self._not_shown(bound, {**lengths, where[0]: length}, late)
             failed += missed
             late = [name for name in late if name not in missed]
         return failed
 
-    def _undecided(self, case: Case, solver: Any, names: Sequence[str], most: float, *, split: bool) -> list[str]:
+    def _said_of_tracked(self, case: Case, name: str, most: float) -> str:
+        """Whether a fact can be broken where few members are told apart; each part that cannot be helps with those after it."""
+        for where, parts in self._goals(case, name):
+            for part in parts:
+                said, _ = self.query(case, (where, [part]), most)
+                if said != "unsat":
+                    return said
+                case.know(case.terms.either(case.terms.negation(where), part))
+        return "unsat"
+
+    def _undecided(self, case: Case, names: Sequence[str], most: float, *, split: bool) -> list[str]:
         """The facts about which it is not decided here whether the action keeps them; after some, the others are not tried."""
         still: list[str] = []
         for number, name in enumerate(names):
             if self.induction.cut() is not None or (len(still) == PATIENCE and split):
                 return [*still, *names[number:]]
-            if not self._decided(case, solver, name, most):
+            if not self._decided(case, name, most):
                 still.append(name)
         return still
 
@@ -235,33 +251,27 @@ class Asked:
     def _property(self, name: str) -> Property:
         return next(p for p in (*self.induction.facts, *self.induction.steps) if p.name == name)
 
-    def _decided(self, case: Case, solver: Any, name: str, most: float) -> bool:
+    def _decided(self, case: Case, name: str, most: float) -> bool:
         """Whether it is decided in this case whether the action keeps a fact."""
         begun = time.monotonic()
         for where, parts in self._goals(case, name):
             goal: Goal = where, parts
-            answer, model = self.query(case, solver, goal, most)
+            answer, model = self.query(case, goal, most)
             if model is not None and case.piece.loops and name != SPEC_ERROR:
                 goal = case.terms.both(where, case.met), parts  # what leaves the bounds of the spec is a matter of its own
-                answer, model = self.query(case, solver, goal, most)
+                answer, model = self.query(case, goal, most)
             if model is not None:
-                self._refuted(case, name, model, goal, solver)
+                self._refuted(case, name, model, goal)
                 return True
             if answer != "unsat":
                 return False
         self._note(name, "proved", time.monotonic() - begun)
         return True
 
-    def query(self, case: Case, solver: Any, goal: Goal, most: float) -> tuple[str, Any]:
+    def query(self, case: Case, goal: Goal, most: float) -> tuple[str, Assignment | None]:
         """Whether one of these parts can be false there: unsat, sat with a model, or unknown."""
         where, parts = goal
-        solver.push()
-        solver.add(case.bits.of(where), case.bits.of(case.some_fails(parts)))
-        solver.set("timeout", max(1, int(min(most, self.induction.left()) * 1000)))
-        answer = solver.check()
-        model = solver.model() if answer == z3.sat else None
-        solver.pop()
-        return str(answer), model
+        return case.ask([where, case.some_fails(parts)], min(most, self.induction.left()))
 
     def _note(self, name: str, answer: str, seconds: float, unkept: Unkept | None = None) -> None:
         old = self.answers[name]
@@ -273,13 +283,13 @@ class Asked:
 
     # ---- counterexamples
 
-    def _refuted(self, case: Case, name: str, model: Any, goal: Goal, solver: Any) -> None:
+    def _refuted(self, case: Case, name: str, model: Assignment, goal: Goal) -> None:
         """Note a counterexample, as small as it quickly gets, once the interpreter says the same."""
-        model = self._smaller(case, solver, goal, model)
+        model = self._smaller(case, goal, model)
         unkept = self._piece_confirmed(case, name, model) if case.piece.loops else self._confirmed(case, name, model)
         self._note(name, "unkept", 0.0, unkept)
 
-    def _smaller(self, case: Case, solver: Any, goal: Goal, model: Any) -> Any:
+    def _smaller(self, case: Case, goal: Goal, model: Assignment) -> Assignment:
         """A model of the same with fewer things in sequences, as long as there is one."""
         terms = case.terms
         lengths = [case.cells[at] for name, at, _ in case.bound.shape.fields if name in self.induction.order]
@@ -289,25 +299,24 @@ class Asked:
         broken = terms.both(where, case.some_fails(parts))
         while True:
             fewer = terms.less(total, terms.number(sum(case.concrete(lengths, model))))
-            _, found = self.query(case, solver, (terms.both(broken, fewer), [terms.no]), SHORT)
+            _, found = self.query(case, (terms.both(broken, fewer), [terms.no]), SHORT)
             if found is None:
                 return model
             model = found
 
-    def _confirm_enabled(self, case: Case, solver: Any) -> None:
+    def _confirm_enabled(self, case: Case) -> None:
         """The action can be taken here; the interpreter must say so, too."""
-        solver.set("timeout", int(self.induction.each * 1000))
-        if solver.check() != z3.sat:
+        _, model = case.ask([], self.induction.each)
+        if model is None:
             return
-        model = solver.model()
         state, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
         with contextlib.suppress(SpecError):
             if case.bound.after(state, self.rule, arguments) is None:
                 raise Disagreement(f"the solver takes {self.rule.name}{arguments} where the interpreter does not allow it")
         self.possible = True
-        self._see(case, solver)
+        self._see(case)
 
-    def _see(self, case: Case, solver: Any) -> None:
+    def _see(self, case: Case) -> None:
         """Find out which left sides hold in states from which the action, or this piece of it, can be taken."""
         after, terms = case.ends.arrivals[-1], case.terms
         for name, number in list(self.sides):
@@ -321,11 +330,11 @@ class Asked:
             if prop.condition is not None:
                 sides[condition_number(prop)] = case.evaluator.condition(prop, case.cells)[0]
             seen = terms.both(where, sides.get(number, terms.no))
-            _, model = self.query(case, solver, (seen, [terms.no]), self.induction.each)
+            _, model = self.query(case, (seen, [terms.no]), self.induction.each)
             if model is not None:
                 self.sides.remove((name, number))
 
-    def _confirmed(self, case: Case, name: str, model: Any) -> Unkept:
+    def _confirmed(self, case: Case, name: str, model: Assignment) -> Unkept:
         """The counterexample, run in the interpreter."""
         before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
         bound = self.induction.bound
@@ -344,7 +353,7 @@ class Asked:
             return Unkept(before, self.rule.name, arguments, None)
         return Unkept(before, self.rule.name, arguments, after)
 
-    def _piece_confirmed(self, case: Case, name: str, model: Any) -> Unkept:
+    def _piece_confirmed(self, case: Case, name: str, model: Assignment) -> Unkept:
         """The counterexample of a piece: its states, of which the interpreter says whether the facts hold."""
         before, arguments = case.concrete(case.cells, model), case.concrete(case.arguments, model)
         there = (at for at in case.ends.arrivals if case.is_true(at.condition, model))

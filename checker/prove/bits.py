@@ -6,7 +6,7 @@ around, whether these hold or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .solver import z3
@@ -27,7 +27,7 @@ class Bits:
         core = term.core
         if core not in self.made:
             for part in reachable([core], self.made):
-                self.spans[part] = self._span(part)
+                self.spans[part] = span_of(part, self.spans)
                 self.made[part] = self._made(part)
         return self.made[core]
 
@@ -65,35 +65,6 @@ class Bits:
             return sum(self.concrete(member, model) << i for i, member in enumerate(value.args))
         return value.value if value.op == "constant" else self.value(value, model)
 
-    # ---- ranges
-
-    def _span(self, term: Term) -> Span:
-        if term.sort != "number":
-            return 0, 1
-        spans = [self.spans[a.core] for a in term.args]
-        match term.op:
-            case "constant":
-                return term.value, term.value
-            case "variable":
-                return term.low, term.high
-            case "choose":
-                (one, two), (three, four) = spans[1:]
-                return min(one, three), max(two, four)
-            case "plus":
-                return spans[0][0] + term.value, spans[0][1] + term.value
-            case "quotient":
-                return spans[0][0] // term.value, spans[0][1] // term.value
-            case "remainder":
-                return 0, term.value - 1
-            case _:
-                (low, high), (least, most) = spans
-                ends = {
-                    "add": (low + least, high + most),
-                    "subtract": (low - most, high - least),
-                    "multiply": (low * least, low * most, high * least, high * most),
-                }[term.op]
-                return min(ends), max(ends)
-
     # ---- expressions
 
     def _made(self, term: Term) -> Any:
@@ -106,10 +77,10 @@ class Bits:
         return self._variable(term) if term.op == "variable" else self._number(term, self.spans[term])
 
     def _constant(self, term: Term) -> Any:
-        return z3.BitVecVal(term.value, _width(*self.spans[term]))
+        return z3.BitVecVal(term.value, width(*self.spans[term]))
 
     def _variable(self, term: Term) -> Any:
-        return z3.BitVec(term.value, _width(*self.spans[term]))
+        return z3.BitVec(term.value, width(*self.spans[term]))
 
     def _less(self, left: Any, right: Any, low: int) -> Any:
         return left < right if low < 0 else z3.ULT(left, right)
@@ -132,17 +103,17 @@ class Bits:
             case "equal":
                 return self._equal(a[0], a[1])
             case _:
-                low, high = _hull([self.spans[x] for x in a])
+                low, high = hull([self.spans[x] for x in a])
                 left, right = (self._fit(x, low, high) for x in a)
                 return self._less(left, right, low)
 
     def _equal(self, left: Term, right: Term) -> Any:
-        low, high = _hull([self.spans[left], self.spans[right]])
+        low, high = hull([self.spans[left], self.spans[right]])
         return self._fit(left, low, high) == self._fit(right, low, high)
 
     def _number(self, term: Term, span: Span) -> Any:
         a = [x.core for x in term.args]
-        low, high = _hull([span, *[self.spans[x] for x in a if x.sort == "number"], *_itself(term)])
+        low, high = hull([span, *[self.spans[x] for x in a if x.sort == "number"], *itself(term)])
         made = [self._fit(x, low, high) if x.sort == "number" else self.made[x] for x in a]
         match term.op:
             case "choose":
@@ -157,17 +128,45 @@ class Bits:
                 found = made[0] * made[1]
             case _:
                 found = _divided(term.op, made[0], term.value, low)
-        return z3.Extract(_width(*span) - 1, 0, found) if _width(*span) < found.size() else found
+        return z3.Extract(width(*span) - 1, 0, found) if width(*span) < found.size() else found
 
     def _fit(self, term: Term, low: int, high: int) -> Any:
         """A number with as many bits as a range needs that has its own in it."""
-        made, more = self.made[term], _width(low, high) - self.made[term].size()
+        made, more = self.made[term], width(low, high) - self.made[term].size()
         if more <= 0:
             return made
         return z3.SignExt(more, made) if self.spans[term][0] < 0 else z3.ZeroExt(more, made)
 
 
-def _itself(term: Term) -> list[Span]:
+def span_of(term: Term, spans: Mapping[Term, Span]) -> Span:
+    """The range of a term, from those of its parts."""
+    if term.sort != "number":
+        return 0, 1
+    parts = [spans[a.core] for a in term.args]
+    match term.op:
+        case "constant":
+            return term.value, term.value
+        case "variable":
+            return term.low, term.high
+        case "choose":
+            return hull(parts[1:])
+        case "plus":
+            return parts[0][0] + term.value, parts[0][1] + term.value
+        case "quotient":
+            return parts[0][0] // term.value, parts[0][1] // term.value
+        case "remainder":
+            return 0, term.value - 1
+        case _:
+            (low, high), (least, most) = parts
+            ends = {
+                "add": (low + least, high + most),
+                "subtract": (low - most, high - least),
+                "multiply": (low * least, low * most, high * least, high * most),
+            }[term.op]
+            return min(ends), max(ends)
+
+
+def itself(term: Term) -> list[Span]:
     """The range of the number that is part of an operation."""
     return [(min(term.value, 0), max(term.value, 0))] if term.op in ("plus", "quotient", "remainder") else []
 
@@ -182,11 +181,12 @@ def _divided(op: str, made: Any, by: int, low: int) -> Any:
     return made / divisor - down if op == "quotient" else z3.If(rest < 0, rest + divisor, rest)
 
 
-def _hull(spans: Sequence[Span]) -> Span:
+def hull(spans: Sequence[Span]) -> Span:
+    """The least range that these lie in."""
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _width(low: int, high: int) -> int:
+def width(low: int, high: int) -> int:
     """Bits for every number of a range: with a sign where some are below zero."""
     return max(1, high.bit_length()) if low >= 0 else max((-low - 1).bit_length(), max(high, 0).bit_length()) + 1
 

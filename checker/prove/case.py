@@ -1,9 +1,9 @@
-"""A part of all states that satisfy the facts, and what an action does in it, as constraints for Z3."""
+"""A part of all states that satisfy the facts, and what an action does in it, as conditions for a solver."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +13,18 @@ from ...spec.lang.evaluate import Evaluator, Obligation
 from ...spec.lang.layout import Leaf, SeqShape
 from ...spec.lang.types import Member
 from .arbitrary import Arbitrary, any_value
-from .bits import Bits
+from .deciders import Assignment, BySat, Decider
 from .pruned import Possible, PrunedEvaluator
 from .segment import Arrival, Ends, Head, Named, Segment, locals_of
-from .solver import z3
-from .terms import Term, Terms, conjuncts
+from .terms import Term, Terms, conjuncts, evaluate
 from .tracked import TrackedBound, TrackedEvaluator, TrackedSegment
 
-PRUNING = 300
-"""Milliseconds to find out that a branch cannot be taken; else it stays."""
+PRUNING = 0.3
+"""Seconds to find out that a branch cannot be taken; else it stays."""
 PRUNED = 10.0
 """Seconds to find that out of all branches of a case."""
-CONSTANTS = 10_000
-"""Milliseconds for each query about which cells are constants; without an answer none is known."""
+CONSTANTS = 10.0
+"""Seconds for each query about which cells are constants; without an answer none is known."""
 Lengths = Mapping[str, int]
 """Variables of the state that are sequences, with their lengths."""
 
@@ -50,11 +49,11 @@ class Case:
 
     `possible` says whether there is any. What is the same in all of them is a constant, so that most of what the action could
     do elsewhere is left out. `hypotheses` are the parts of the facts, `cells` the state, `named` the locals of the loop at
-    whose head the piece begins, `before` the state in which the action began, `ends` where the piece ends; it took `seconds` to
-    find all this out.
+    whose head the piece begins, `before` the state in which the action began, `ends` where the piece ends, `known` what holds;
+    it took `seconds` to find all this out.
     With `enabled` the end of a whole action is reached; without, the action may be disabled: one that leaves the bounds of
     the spec on its way to a requirement that fails is wrong all the same. A `plain` case has neither constants nor an order
-    of names.
+    of names. Questions about it are put to a solver that `deciding` makes.
     """
 
     def __init__(
@@ -67,7 +66,9 @@ class Case:
         piece: Piece = WHOLE,
         enabled: bool = True,
         plain: bool = False,
+        deciding: Callable[[], Decider] = BySat,
     ) -> None:
+        self.deciding = deciding
         self.bound, self.facts, self.rule, self.lengths = bound, facts, rule, lengths
         self.piece, self.enabled, self.plain = piece, enabled and not piece.loops, plain
         begun, fields = time.monotonic(), {name: at for name, at, _ in bound.shape.fields}
@@ -85,7 +86,7 @@ class Case:
         self.seconds = time.monotonic() - begun
 
     def _begin(self, known: Mapping[int, int], *, prune: bool = False) -> None:
-        self.terms, self.bits = Terms(), Bits()
+        self.terms = Terms()
         self.evaluator = self._evaluator(None)
         self.arguments, named = self._arguments()
         self.state = Arbitrary(self.bound, self.terms, known, None if self.plain else named)
@@ -97,14 +98,11 @@ class Case:
         if self.piece.start is not None:
             parts += self.head_parts(self.piece.start, self.cells, self.named)
         self.hypotheses = dict.fromkeys(parts)
-        self.base = [self.bits.of(term) for term in (*self.hypotheses, *self.state.facts, *(before.facts if before else ()))]
-        self.base += self.bits.ranges(self.terms)
+        self.known, self._decider = [*self.hypotheses, *self.state.facts, *(before.facts if before else ())], None
         self.ends = self._ends(prune=prune)
-        if self.piece.start is not None or isinstance(self.bound, TrackedBound):
-            self.base += self.bits.ranges(self.terms)  # of what callers have in their locals, of what others have
         if self.enabled:
             self.hypotheses |= dict.fromkeys(conjuncts(self.ends.arrivals[-1].condition))
-            self.base += [self.bits.of(part) for part in conjuncts(self.ends.arrivals[-1].condition)]
+            self.know(self.ends.arrivals[-1].condition)
 
     def _before(self) -> Arbitrary | None:
         """The state in which the action began, if anything is to be said of it; only invariants say what is known of it."""
@@ -130,21 +128,9 @@ class Case:
         return Evaluator(self.bound, self.terms) if possible is None else PrunedEvaluator(self.bound, self.terms, possible)
 
     def _asking(self) -> Possible:
-        """Asks a solver whether a condition can hold here, as long as there is time for that."""
-        solver = self.solver()
-        solver.set("timeout", PRUNING)
+        """Asks whether a condition can hold here, as long as there is time for that."""
         ends = time.monotonic() + PRUNED
-
-        def possible(condition: Term) -> bool:
-            if time.monotonic() > ends:
-                return True
-            solver.push()
-            solver.add(self.bits.of(condition))
-            answer = solver.check()
-            solver.pop()
-            return answer != z3.unsat
-
-        return possible
+        return lambda condition: time.monotonic() > ends or self.ask([condition], PRUNING)[0] != "unsat"
 
     def _arguments(self) -> tuple[tuple[Term, ...], dict[str, int]]:
         """Any arguments; members of an index that may be relabelled are named by the first argument that has them."""
@@ -171,38 +157,42 @@ class Case:
         named[kind.index.name] = 1
         return True
 
-    def solver(self) -> Any:
+    @property
+    def decider(self) -> Decider:
         """A solver that knows what holds here."""
-        made = z3.SolverFor("QF_FD")
-        for constraint in self.base:
-            made.add(constraint)
-        return made
+        if self._decider is None:
+            self._decider = self.deciding()
+            for condition in self.known:
+                self._decider.add(condition)
+        return self._decider
+
+    def know(self, condition: Term) -> None:
+        """From now on only states matter in which this holds."""
+        self.known += conjuncts(condition)
+        if self._decider is not None:
+            self._decider.add(condition)
+
+    def ask(self, conditions: Sequence[Term], seconds: float) -> tuple[str, Assignment | None]:
+        """Whether these can hold here: unsat, sat with an assignment, or unknown where it takes so many seconds."""
+        return self.decider.check(conditions, seconds)
 
     def _satisfiable(self) -> bool:
         """Whether there is such a state, or that is not known in time."""
-        solver = self.solver()
-        solver.set("timeout", CONSTANTS)
-        return solver.check() != z3.unsat
+        return self.ask([], CONSTANTS)[0] != "unsat"
 
     def _constants(self) -> dict[int, int] | None:
         """The cells that are the same in all states of this case, with their values; None where there is no state."""
-        solver = self.solver()
-        solver.set("timeout", CONSTANTS)
-        answer = solver.check()
-        if answer != z3.sat:
-            return None if answer == z3.unsat else {}
+        answer, model = self.ask([], CONSTANTS)
+        if model is None:
+            return None if answer == "unsat" else {}
         variables = self.state.variables()
-        model = solver.model()
-        same = {at: self.bits.value(cell, model) for at, cell in variables.items()}
+        same = {at: model.get(cell.value, cell.low) for at, cell in variables.items()}
         while same:
-            solver.push()
-            solver.add(z3.Or(*[z3.Not(self.bits.of(self.terms.is_value(variables[at], value))) for at, value in same.items()]))
-            answer = solver.check()
-            model = solver.model() if answer == z3.sat else None
-            solver.pop()
+            all_same = self.terms.together(self.terms.is_value(variables[at], value) for at, value in same.items())
+            answer, model = self.ask([self.terms.negation(all_same)], CONSTANTS)
             if model is None:
-                return same if answer == z3.unsat else {}
-            same = {at: value for at, value in same.items() if self.bits.value(variables[at], model) == value}
+                return same if answer == "unsat" else {}
+            same = {at: value for at, value in same.items() if model.get(variables[at].value, variables[at].low) == value}
         return same
 
     # ---- what holds, and what is done
@@ -246,13 +236,14 @@ class Case:
 
     # ---- models
 
-    def concrete(self, values: Iterable[Term], model: Any) -> State:
-        """Cells or arguments as they are in a model."""
-        return tuple(self.bits.concrete(value, model) for value in values)
+    def concrete(self, values: Iterable[Term], model: Assignment) -> State:
+        """Cells or arguments as they are in a model, with the least values that it says nothing of; sets as bit masks."""
+        least = {term.value: term.low for term in self.terms.made.values() if term.op == "variable"}
+        return tuple(evaluate(list(values), {**least, **model}))
 
-    def is_true(self, term: Term, model: Any) -> bool:
+    def is_true(self, term: Term, model: Assignment) -> bool:
         """Whether a condition holds in a model."""
-        return z3.is_true(model.eval(self.bits.of(term), model_completion=True))
+        return bool(self.concrete([term], model)[0])
 
 
 def splitting(bound: BoundSpec) -> list[str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...spec.lang import BoundSpec, Property, Rule
 from ...traces.files import write_whole
 from ..model import Model
+from .bits import Bits
 from .case import Case
 from .terms import Term, conjuncts
 
@@ -43,7 +43,7 @@ def _initial(bound: BoundSpec, facts: Sequence[Property]) -> Iterator[str]:
     case = Case(bound, facts, bound.actions[0], {}, plain=True)
     goals = {fact.name: case.parts(fact, case.cells) for fact in facts}
     for number, (_, _, state) in enumerate(bound.initial()):
-        cells = [case.bits.of(case.terms.is_value(cell, value)) for cell, value in _cells(case, state)]
+        cells = [case.terms.is_value(cell, value) for cell, value in _cells(case, state)]
         named = {f"initial state {number} satisfies {name}": goal for name, goal in goals.items()}
         yield from _block(case, cells, named)
 
@@ -62,19 +62,20 @@ def _kept(bound: BoundSpec, facts: Sequence[Property], steps: Sequence[Property]
     after = case.ends.arrivals[-1].cells
     goals = {f"{rule.name} keeps {fact.name}": case.parts(fact, after) for fact in facts}
     goals |= {f"{rule.name} satisfies {prop.name}": case.parts(prop, case.cells, after) for prop in steps}
-    yield from _block(case, case.base, goals)
+    yield from _block(case, case.known, goals)
     anyhow = Case(bound, facts, rule, {}, enabled=False, plain=True)
     own = [part for obligation in anyhow.ends.obligations for part in conjuncts(obligation.condition)]
-    yield from _block(anyhow, anyhow.base, {f"{rule.name} stays within the bounds of the spec": own})
+    yield from _block(anyhow, anyhow.known, {f"{rule.name} stays within the bounds of the spec": own})
 
 
-def _block(case: Case, base: Sequence[Any], goals: Mapping[str, Sequence[Term]]) -> Iterator[str]:
-    """Obligations that have their constraints in common."""
-    wrong = {words: case.bits.of(case.some_fails(goal)) for words, goal in goals.items()}
+def _block(case: Case, known: Sequence[Term], goals: Mapping[str, Sequence[Term]]) -> Iterator[str]:
+    """Obligations that rest on the same."""
+    bits = Bits()
+    wrong = {words: bits.of(case.some_fails(goal)) for words, goal in goals.items()}
+    base = [*map(bits.of, known), *bits.ranges(case.terms)]
     yield "(push 1)"
-    for term in case.bits.made:
+    for term, made in bits.made.items():
         if term.op == "variable":
-            made = case.bits.made[term]
             yield f"(declare-const {made.sexpr()} {made.sort().sexpr()})"
     yield from (f"(assert {constraint.sexpr()})" for constraint in base)
     for words, formula in wrong.items():

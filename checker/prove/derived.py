@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from ...spec.lang import BoundSpec, Property
 from ...spec.lang.evaluate import Evaluator
 from .arbitrary import Arbitrary
-from .bits import Bits
 from .case import parts_of
-from .solver import z3
+from .deciders import BySat
 from .terms import Terms
 
 PATIENT = 5.0
@@ -23,21 +22,14 @@ def derived(
 
     One may follow from another that follows from the rest: so all of them follow from those that are none of them.
     """
-    terms, bits = Terms(), Bits()
+    terms, decider = Terms(), BySat()
     evaluator, state = Evaluator(bound, terms), Arbitrary(bound, terms, named={})
-    solver = z3.SolverFor("QF_FD")
-    parts = {fact.name: terms.together(parts_of(evaluator, terms, fact, state.cells)) for fact in facts}
-    holds = {name: z3.Bool(f"{name} holds") for name in parts}
-    for name, part in parts.items():
-        solver.add(z3.Implies(holds[name], bits.of(part)))
-    solver.add(*[bits.of(fact) for fact in state.facts], *bits.ranges(terms))
+    for fact in state.facts:
+        decider.add(fact)
+    holds = {fact.name: terms.together(parts_of(evaluator, terms, fact, state.cells)) for fact in facts}
     found: set[str] = set()
     for fact in reversed(candidates):
-        others = [holds[name] for name in parts if name != fact.name and name not in found]
-        solver.set("timeout", max(1, int(min(PATIENT, time_left()) * 1000)))
-        solver.push()
-        solver.add(z3.Not(bits.of(parts[fact.name])))
-        if solver.check(*others) == z3.unsat:
+        others = [condition for name, condition in holds.items() if name != fact.name and name not in found]
+        if decider.check([*others, terms.negation(holds[fact.name])], min(PATIENT, time_left()))[0] == "unsat":
             found.add(fact.name)
-        solver.pop()
     return found

@@ -18,6 +18,7 @@ from .alarms import alarms_of
 from .apart import in_order
 from .asked import Answer, Asked, Question, Reply
 from .case import Piece, splitting
+from .deciders import BySat, Making
 from .derived import derived
 from .longer import Longer
 from .reached import Side, witnessed
@@ -60,7 +61,8 @@ def _silent(name: str, answers: Sequence[Answer], seconds: float) -> None:
 class Induction:
     """Proves the lemmas and properties of a model.
 
-    `each` is the most seconds for a query that cannot be split; several `workers` answer questions at the same time.
+    `each` is the most seconds for a query that cannot be split; several `workers` answer questions at the same time. Questions
+    about actions are put to a `decider`.
     """
 
     def __init__(
@@ -72,10 +74,11 @@ class Induction:
         each: float = 60.0,
         next: Callable[[str], None] | None = None,
         workers: int = 1,
+        decider: Making = BySat,
     ) -> None:
         self.model, self.bound = model, model.bound
         self.limits, self.tell, self.each = limits, tell or _silent, each
-        self.next, self.workers = next, workers
+        self.next, self.workers, self.decider = next, workers, decider
         self.facts = [p for p in self.bound.every if p.kind in ("always", "quiescent")]
         self.steps = [p for p in self.bound.every if p.kind == "step"]
         self.order = splitting(self.bound)

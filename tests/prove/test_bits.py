@@ -13,9 +13,7 @@ from fencepost.checker.prove.terms import Term, Terms, evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-RANGES = [(0, 1), (0, 7), (-3, 4), (-8, -1), (5, 9), (0, 200), (-1, 300)]
-NUMBERS = ("add", "subtract", "multiply")
-BY = (1, 2, 3, 7)
+from .drawn import RANGES, drawn
 
 
 def value_of(bits: Bits, term: Term, at: dict[str, int], variables: Sequence[Term]) -> int:
@@ -38,30 +36,11 @@ def value_of(bits: Bits, term: Term, at: dict[str, int], variables: Sequence[Ter
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_every_operation_is_that_of_whole_numbers(lowering: type[Bits], data: st.DataObject) -> None:
-    terms, bits = Terms(), lowering()
-    variables = [terms.variable(f"v{i}", *ends) for i, ends in enumerate(RANGES)]
-    truths = [terms.unknown(f"t{i}") for i in range(3)]
-    numbers, conditions = [*variables, *map(terms.number, (-2, 0, 1, 6))], list(truths)
-    for _ in range(data.draw(st.integers(1, 8))):
-        kind = data.draw(st.sampled_from((*NUMBERS, "quotient", "remainder", "choose", "less", "equal", "both", "not")))
-        one, two = (data.draw(st.sampled_from(numbers)) for _ in range(2))
-        if kind in NUMBERS:
-            numbers.append(getattr(terms, kind)(one, two))
-        elif kind in ("quotient", "remainder"):
-            numbers.append(getattr(terms, kind)(one, data.draw(st.sampled_from(BY))))
-        elif kind == "choose":
-            numbers.append(terms.choose(data.draw(st.sampled_from(conditions)), one, two))
-        elif kind in ("less", "equal"):
-            conditions.append(getattr(terms, kind)(one, two))
-        elif kind == "both":
-            conditions.append(terms.both(*(data.draw(st.sampled_from(conditions)) for _ in range(2))))
-        else:
-            conditions.append(terms.negation(data.draw(st.sampled_from(conditions))))
-    at = {v.value: data.draw(st.integers(*ends)) for v, ends in zip(variables, RANGES, strict=True)}
-    at |= {t.value: data.draw(st.integers(0, 1)) for t in truths}
-    roots = [*numbers, *conditions]
+    made, bits = drawn(data), lowering()
+    at = made.values(data)
+    roots = [*made.numbers, *made.conditions]
     for root, expected in zip(roots, evaluate(roots, at), strict=True):
-        assert value_of(bits, root, at, [*variables, *truths]) == expected
+        assert value_of(bits, root, at, made.variables) == expected
 
 
 @pytest.mark.parametrize("lowering", [Bits, Integers])

@@ -14,6 +14,7 @@ from fencepost.checker.prove import induction
 from fencepost.checker.prove.arbitrary import Arbitrary
 from fencepost.checker.prove.asked import Goal
 from fencepost.checker.prove.case import Case
+from fencepost.checker.prove.deciders import DECIDERS, Assignment
 from fencepost.checker.prove.induction import Induced, Induction
 from fencepost.checker.prove.proof import Proof, Told, prove
 from fencepost.checker.prove.reached import reached
@@ -58,6 +59,34 @@ def test_what_is_proved_holds_in_every_state(path: Path, bounds: dict[str, int |
     violated = {p.name for p in searched.properties if p.status is Status.VIOLATED}
     assert not violated & {*found.kept, *found.stepped}
     assert all(a.unkept is not None for a in found.missing)
+
+
+def said_by(solver: str, model: Model) -> tuple[dict[tuple[str, str], str], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """What a proof comes to where its questions are decided so."""
+    found = Induction(model, Limits(), decider=DECIDERS[solver]).run()
+    return {(a.fact, a.action): a.answer for a in found.answers}, found.kept, found.stepped, found.vacuous
+
+
+@pytest.mark.parametrize("solver", [name for name in DECIDERS if name != "sat"])
+@pytest.mark.parametrize(("path", "bounds"), SMALL)
+def test_solvers_say_the_same(path: Path, bounds: dict[str, int | str], solver: str) -> None:
+    assert said_by(solver, model_of(path, bounds)) == said_by("sat", model_of(path, bounds))
+
+
+@pytest.mark.parametrize(("name", "bounds"), [("lockers", {"lockers": 3}), ("rounds", {})])
+def test_solvers_say_the_same_of_tracked_members(
+    name: str, bounds: dict[str, int | str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(induction, "WHOLE_CELLS", 0)
+    said = [
+        said_by(solver, model_of(Path(__file__).parent / "specs" / f"{name}.py", bounds)) for solver in ("sat", "bit-vectors")
+    ]
+    assert said[0] == said[1]
+
+
+@pytest.mark.slow
+def test_solvers_say_the_same_of_the_kv_spec() -> None:
+    assert said_by("sat", kv(blocks=3)) == said_by("bit-vectors", kv(blocks=3))
 
 
 @pytest.mark.parametrize("name", ["mutex", "token_ring", "lossy_queue"])
@@ -279,8 +308,8 @@ def test_parts_give_the_same_answers_as_the_whole(monkeypatch: pytest.MonkeyPatc
     whole = induced(model_of(MODELS / "lossy_queue.py"))
     asked = induction.Asked.query
 
-    def only_in_parts(self: induction.Asked, case: Case, solver: Any, goal: Goal, most: float) -> tuple[str, Any]:
-        return asked(self, case, solver, goal, most) if case.lengths else ("unknown", None)
+    def only_in_parts(self: induction.Asked, case: Case, goal: Goal, most: float) -> tuple[str, Assignment | None]:
+        return asked(self, case, goal, most) if case.lengths else ("unknown", None)
 
     monkeypatch.setattr(induction.Asked, "query", only_in_parts)
     split = induced(model_of(MODELS / "lossy_queue.py"))

@@ -15,7 +15,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("spec", "checker", "impl", "traces")
 SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # Import names that differ from the name of the package.
-PACKAGE_OF = {"yaml": "pyyaml", "z3": "z3-solver"}
+PACKAGE_OF = {"pysat": "python-sat", "yaml": "pyyaml", "z3": "z3-solver"}
 # Imported by name only where they are used, and installed by extras, some of them of later parts.
 OPTIONAL = {"coverage", "msgspec", "torch", "vllm"}
 
