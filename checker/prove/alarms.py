@@ -19,7 +19,7 @@ Alarms = Mapping[str, int]
 
 
 def alarms_of(bound: BoundSpec, facts: Iterable[Property]) -> Alarms:
-    """The variables of which a fact says what they are, and nothing else, and into which actions store other constants only."""
+    """The variables of which a fact says what they are, and nothing else, and which actions change only by storing others."""
     functions = bound.spec.elaborated
     assert functions is not None
     found: dict[str, int] = {}
@@ -30,7 +30,13 @@ def alarms_of(bound: BoundSpec, facts: Iterable[Property]) -> Alarms:
         return found
     every = [function for rule in bound.actions for function in called_by(functions.of(rule.declared.function))]
     stores = [node for function in every for node in t.walk(function.body) if isinstance(node, t.Store)]
-    return {name: quiet for name, quiet in found.items() if all(_other(bound, store, name, quiet) for store in stores)}
+    changes = {effect for function in every for effect in function.effects if effect.kind not in ("read", "require")}
+
+    def only_raised(name: str, quiet: int) -> bool:
+        raising = {store.target.place for store in stores if _raises(bound, store, name, quiet)}
+        return all(effect.place in raising for effect in changes if effect.path in (("s",), ("s", name)))
+
+    return {name: quiet for name, quiet in found.items() if only_raised(name, quiet)}
 
 
 def _said(bound: BoundSpec, function: t.Function) -> dict[str, int]:
@@ -45,13 +51,13 @@ def _said(bound: BoundSpec, function: t.Function) -> dict[str, int]:
             return {}
 
 
-def _other(bound: BoundSpec, store: t.Store, name: str, quiet: int) -> bool:
-    """Whether a statement does not store into a variable, or surely something other than a value."""
+def _raises(bound: BoundSpec, store: t.Store, name: str, quiet: int) -> bool:
+    """Whether a statement stores into a variable of the state, by its name, surely something other than a value."""
     match store.target:
         case t.FieldOf(base=t.Root(number=0), name=stored) if stored == name:
             return store.op is None and isinstance(store.value, t.Const) and number_at(store.value.value, bound.values) != quiet
         case _:
-            return True
+            return False
 
 
 def raises(body: Sequence[t.Stmt], alarms: Alarms) -> bool:

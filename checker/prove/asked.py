@@ -113,15 +113,19 @@ class Asked:
         names = self.not_shown_of_tracked(self.question.names)
         errors = [] if self.loops else [name for name in names if name == SPEC_ERROR]
         others = [name for name in names if name not in errors]
-        if self.induction.cut() is None and (others or self.sides or not (self.possible or self.loops)):
+        if others or self.sides or not (self.possible or self.loops):
             self.decide({}, others)
-        if self.induction.cut() is None and errors:
+        if errors:
             self.decide({}, errors)
         seen = [side for side in wanted if side not in self.sides]
         return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
 
     def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
         """Ask in a case, and where that takes long in its parts; that bounds are kept, also where the action is disabled."""
+        if self.induction.cut() is not None:
+            for name in names:
+                self._note(name, "unknown", 0.0)
+            return
         piece, enabled = self.question.piece, SPEC_ERROR not in names
         case = self._case(self.induction.bound, lengths, enabled=enabled)
         if not case.possible:

@@ -137,7 +137,7 @@ class Case:
         made: list[Term] = []
         named: dict[str, int] = {}
         for parameter, domain in zip(self.rule.declared.parameters, self.rule.domains, strict=True):
-            name = f"{self.rule.name}.{parameter.name}"
+            name = f"{self.rule.name}/{parameter.name}"
             if self._names(parameter.type, named):
                 made.append(self.terms.number(0))
             else:

@@ -22,6 +22,8 @@ def confirmed(unrolled: Unrolled, name: str, model: Any) -> tuple[Trace, str | N
     begun, given, initial = unrolled.initial(start)
     state, steps, error = initial, list[Step](), None
     for number, (rule, args) in enumerate(path, 1):
+        if not all(arg in domain for arg, domain in zip(args, rule.domains, strict=True)):
+            raise Disagreement(f"{name}: the solver takes {rule.name}{args}, where there are no such arguments")
         try:
             after = bound.after(state, rule, args)
         except SpecError as wrong:

@@ -202,6 +202,8 @@ class Induction:
         """What is to be asked about an action: whole or, where its loops have invariants and states are large, in pieces."""
         kept = tuple(fact.name for fact in facts if fact.name not in self.longer and fact.name not in derived)
         steps = tuple(prop.name for prop in self.steps)
+        if not rule.count:  # an index has no members
+            return []
         here = tuple(loop for loop in reached_by(self.bound, rule) if loop in loops)
         if not here or not self.large:
             return [Question(rule, (*kept, *steps, SPEC_ERROR))]

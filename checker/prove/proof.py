@@ -126,8 +126,8 @@ def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int
     induced = Induction(model, limits, told.action, each=each, next=told.next, workers=workers).run()
     gaps = _gaps(bound, induced)
     seen, bounded, nowhere, unshown = None, None, (), ()
-    inside = {loop.name for loop in bound.loops}
-    if inside.issuperset(gap.name for gap in gaps) and not induced.vacuous and induced.cut is None:
+    decided = {SPEC_ERROR, *(prop.name for prop in _wanted(bound))}
+    if decided.isdisjoint(gap.name for gap in gaps) and not induced.vacuous and induced.cut is None:
         told.next("exploring states, to see that it is about something")
         nowhere, unshown = unseen(model, limits)
     if gaps and induced.cut is None:

@@ -80,7 +80,10 @@ def heads_of(bound: BoundSpec, rule: Rule, loops: Sequence[LoopInvariant]) -> li
     todo: list[Head | None] = [None]
     while todo:
         terms, start = Terms(), todo.pop()
-        args = [any_value(terms, p.type, d, p.name) for p, d in zip(rule.declared.parameters, rule.domains, strict=True)]
+        args = [
+            any_value(terms, p.type, d, f"{rule.name}/{p.name}")
+            for p, d in zip(rule.declared.parameters, rule.domains, strict=True)
+        ]
         named = {} if start is None else locals_of(start, terms, "at head: ")
         piece = Segment(bound, terms, symbolic_cells(bound, terms), lambda _: True, loops, start, named)
         fresh = [at.head for at in piece.ends(rule, args).arrivals if at.head is not None and at.head not in found]
@@ -211,7 +214,7 @@ class Segment(PrunedRun):
         if head != self.start:
             self.anything += 1
             mark = f"any{self.anything}."
-            self._give(symbolic_cells(self.bound, self.terms, mark), locals_of(head, self.terms, mark))
+            self._give(symbolic_cells(self.bound, self.terms, mark), locals_of(head, self.terms, f"{mark}/"))
             return Left()
         self._begin()
         return self._round(node, head)

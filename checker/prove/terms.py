@@ -10,9 +10,11 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any
 
 from ...spec.lang import BoundSpec
-from ...spec.lang.domain import GREATEST, LEAST, Domain
+from ...spec.lang.domain import Domain
 from ...spec.lang.layout import SetShape
 
+LEAST, GREATEST = -(1 << 10_000), 1 << 10_000
+"""The range of a number of which none is known; spec numbers come nowhere near it."""
 MOST_FACTS = 48
 """Conjunctions remember at most so many of their parts."""
 
@@ -64,7 +66,7 @@ class Terms(Domain[Term]):
         key = (op, sort, args, value)
         found = self.made.get(key)
         if found is None:
-            found = self.made[key] = Term(op, sort, args, value, max(low, LEAST), min(high, GREATEST))
+            found = self.made[key] = Term(op, sort, args, value, low, high)
             found.number = len(self.made)
         return found
 
@@ -74,8 +76,12 @@ class Terms(Domain[Term]):
         return self.within(made, low, high)
 
     def variable(self, name: str, low: int, high: int) -> Term:
-        """A number about which only its range is known."""
-        return self.number(low) if low == high else self._make("variable", "number", (), name, low, high)
+        """A number about which only its range is known. One name is one variable, of one range."""
+        if low == high:
+            return self.number(low)
+        made = self._make("variable", "number", (), name, low, high)
+        assert (made.low, made.high) == (low, high), f"two variables are called {name}"
+        return made
 
     def unknown(self, name: str) -> Term:
         """A truth value about which nothing is known."""
@@ -399,7 +405,8 @@ def symbolic_cells(bound: BoundSpec, domain: Terms, mark: str = "") -> list[Term
         elif leaf.kind == "bool":
             cells.append(domain.unknown(f"{mark}c{at}"))
         else:
-            cells.append(domain.variable(f"{mark}c{at}", leaf.low, leaf.high))
+            high = max(leaf.low, leaf.high)  # of an index without members a cell is blank
+            cells.append(domain.variable(f"{mark}c{at}", leaf.low, high))
     return cells
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
@@ -119,6 +119,11 @@ class Tracking(Run[Term]):
     elsewhere: Term | None = None
     acts = True
 
+    @cached_property
+    def anything(self) -> set[int]:
+        """Where places begin that may be another one's."""
+        return set()
+
     def _tracks(self, index: Any) -> bool:
         return isinstance(index, Index) and index.name == self.bound.index
 
@@ -197,7 +202,14 @@ class Tracking(Run[Term]):
             if container.steps or not isinstance(shape.item, Leaf | SetShape):
                 raise Untracked
             self.memory.cells[container.at + self.bound.told] = self._any(shape.item)
+            self.anything.add(found.at)
         return found
+
+    def _bind(self, name: str, item: Term | Location) -> None:
+        """A place that keeps a name is not followed where it may be one of another one: two of them are two places."""
+        if isinstance(item, Location) and item.at in self.anything:
+            raise Untracked
+        super()._bind(name, item)
 
     def is_in(self, item: Term, kind: t.Scalar, container: Location) -> Term:
         if isinstance(container.shape, ArrayShape) and container.shape.index == self.bound.index:
@@ -221,10 +233,20 @@ class Tracking(Run[Term]):
         if not self.acts:
             return None
         if id(node) not in self.bound.spoken:
-            names = [part for part in t.walk(node) if isinstance(part, t.Local) and self._tracks(_index(part.type))]
-            self.bound.spoken[id(node)] = [part for part in names if not part.type.maybe]
-        known = (part for part in self.bound.spoken[id(node)] if part.name in self.frame.slots)
+            self.bound.spoken[id(node)] = list(self._spoken_of(node))
+        slots, cells = self.frame.slots, self.memory.cells
+        known = (one for one in self.bound.spoken[id(node)] if one.name in slots and cells[slots[one.name]] is not None)
         return next((self._is_other(self.value(part)) for part in known), None)
+
+    def _spoken_of(self, node: t.Stmt | t.Expr) -> Iterator[t.Local]:
+        """The locals that surely are members, but for those that a quantifier inside has."""
+        parts = list(t.walk(node))
+        bound = {part.variable for part in parts if isinstance(part, t.Loop)}
+        for part in parts:
+            if isinstance(part, t.Local) and isinstance(part.type, t.Scalar) and part.name not in bound:
+                kind = part.type
+                if self._tracks(kind.index) and not kind.maybe:
+                    yield part
 
     def oblige(self, condition: Term, place: Place, rule: str) -> None:
         """What must hold in a statement about a member is to be shown of tracked ones.
@@ -277,8 +299,9 @@ class Tracking(Run[Term]):
         another = self._about_another(node.condition) if raises(node.then, self.bound.alarms) else None
         if another is None:
             return super()._do_if(node)
-        raised = self.domain.negation(self.domain.both(another, self._quiet()))
-        condition = self.domain.both(raised, self.value(node.condition))
+        condition = self.value(node.condition)
+        excluded = self.domain.both(another, self._quiet())  # after the condition, which may raise one itself
+        condition = self.domain.both(self.domain.negation(excluded), condition)
         return self._branch(condition, partial(self._block, node.then), partial(self._block, node.otherwise))
 
     # ---- sets

@@ -84,13 +84,14 @@ class Unrolled:
         """Begin a frame more with the transitions out of the last one, of which one is taken; returns them."""
         at, cells = len(self.moves), self.frames[-1]
         moves: list[Move] = []
-        chosen = [self._arguments(rule, at) for rule in self.bound.actions]
+        rules = [rule for rule in self.bound.actions if rule.count]
+        chosen = [self._arguments(rule, at) for rule in rules]
         for argument in (argument for arguments in chosen for argument in arguments):
             self._ranged(argument)
-        for rule, arguments in zip(self.bound.actions, chosen, strict=True):
+        for rule, arguments in zip(rules, chosen, strict=True):
             outcome = self.evaluator.action(cells, rule, arguments)
             if outcome.enabled is not self.terms.no or outcome.obligations:
-                moves.append(Move(rule, self.terms.unknown(f"{rule.name}@{at}"), arguments, outcome))
+                moves.append(Move(rule, self.terms.unknown(f"{rule.name}/@{at}"), arguments, outcome))
         self.moves.append(moves)
         self._one_of([move.taken for move in moves])
         for move in moves:
@@ -140,7 +141,7 @@ class Unrolled:
         made: list[Term] = []
         for parameter, domain in zip(rule.declared.parameters, rule.domains, strict=True):
             named = range(domain.start, min(domain.stop, self._last(rule, parameter.type) + 1))
-            made.append(any_value(self.terms, parameter.type, named, f"{rule.name}.{parameter.name}@{at}"))
+            made.append(any_value(self.terms, parameter.type, named, f"{rule.name}/{parameter.name}@{at}"))
         return tuple(made)
 
     def _last(self, rule: Rule, kind: Type) -> int:
@@ -176,7 +177,7 @@ class Unrolled:
                 columns = [[self.terms.has(value, i) for value in values] for i in range(width)]
                 made.append(self.terms.set_of([self._cell(f"{name}.{i}", (0, 1), ways, one) for i, one in enumerate(columns)]))
             else:
-                made.append(self._cell(name, (leaf.low, leaf.high), ways, values))
+                made.append(self._cell(name, (leaf.low, max(leaf.low, leaf.high)), ways, values))
         return tuple(made)
 
     def _cell(
@@ -184,12 +185,12 @@ class Unrolled:
     ) -> Term:
         """One cell; it is in its declared range where the obligations of what led here are met."""
         first = values[0]
+        low, high = min(v.low for v in values), max(v.high for v in values)
         if all(value.core is first.core for value in values):
-            return first
+            return first if first.sort == "truth" else self.terms.within(first.core, low, high)
         if first.sort == "truth":
             cell = self.terms.unknown(name)
         else:
-            low, high = min(v.low for v in values), max(v.high for v in values)
             cell = self.terms.variable(name, max(low, declared[0]), min(high, declared[1]))
             self._ranged(cell)
         for (taken, _), value in zip(ways, values, strict=True):

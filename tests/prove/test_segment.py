@@ -158,7 +158,7 @@ def follow(pieces: Pieces, state: State, args: Arguments, after: State | None) -
         round_ = {"another round": int(not visit.last)}
         known = assignment(bound, cells) | named(head, visit.named, "n.") | round_
         for n, exit_ in enumerate(one for one in left if recorder.visits.index(one) < number):
-            whole |= assignment(bound, exit_.cells, f"any{n + 1}.") | {f"any{n + 1}.{k}": v for k, v in exit_.named.items()}
+            whole |= assignment(bound, exit_.cells, f"any{n + 1}.") | {f"any{n + 1}./{k}": v for k, v in exit_.named.items()}
         came += 1
     arrived = pieces.arrival(head, {**whole, **known})
     assert (None if arrived is None else arrived[:2]) == (None if after is None else (None, after))

@@ -1,0 +1,93 @@
+"""Specs by which proofs were once wrong: nothing that a search finds violated is proved, by any method."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fencepost.checker.explore import explore
+from fencepost.checker.model import SPEC_ERROR, Limits, Model, Options
+from fencepost.checker.prove.bmc import BoundedSearch
+from fencepost.checker.prove.induction import Induction
+from fencepost.checker.prove.proof import Told, prove
+from fencepost.checker.prove.terms import Terms
+from fencepost.checker.result import Status, Verdict
+from fencepost.spec.lang import load_file
+
+SPECS = Path(__file__).parent / "specs" / "sound"
+VIOLATED = {
+    "narrowed": "low",
+    "two_places": "nothing_marked",
+    "named_place": "nothing_marked",
+    "raised_in_condition": "no_error",
+    "renamed_state": "no_error",
+    "third_parameter": "no_error",
+    "cleared": "no_error",
+    "named_as_cell": "few",
+    "local_named_as_cell": "fine",
+    "no_members": "fine",
+}
+
+
+def model_of(name: str) -> Model:
+    return Model.of(load_file(SPECS / f"{name}.py"), {})
+
+
+def lemmas_too(model: Model) -> Model:
+    model.bound.properties = model.bound.every
+    return model
+
+
+@pytest.mark.parametrize("name", VIOLATED)
+def test_what_is_violated_is_not_proved(name: str) -> None:
+    searched = explore(lemmas_too(model_of(name)), Options(deadlock=False, keep_going=True), "reference")
+    violated = {p.name: len(p.trace.steps) for p in searched.properties if p.status is Status.VIOLATED and p.trace}
+    assert VIOLATED[name].replace("_", "-") in violated
+    found = Induction(model_of(name), Limits()).run()
+    assert violated.keys().isdisjoint({*found.kept, *found.stepped})
+    bounded = BoundedSearch(lemmas_too(model_of(name)), Limits(max_depth=max(violated.values())), keep_going=True).run()
+    assert {p.name: len(p.trace.steps) for p in bounded.violations if p.trace} == violated
+
+
+def test_the_specs_are_all_there() -> None:
+    assert {path.stem for path in SPECS.glob("*.py")} == {*VIOLATED, "wrong_lemma", "local_set"}
+
+
+def test_an_unproved_lemma_does_not_hide_that_nothing_happens() -> None:
+    proof = prove(model_of("wrong_lemma"), Limits(), each=60.0, told=Told())
+    assert [p.status for p in proof.lemmas] == [Status.UNDETERMINED]
+    assert proof.verdict is Verdict.UNDETERMINED
+    assert proof.reason is not None
+    assert "vacuous: action never is never enabled; witness used is never reached" in proof.reason
+
+
+def test_local_sets_and_names_used_again_are_no_error() -> None:
+    found = Induction(model_of("local_set"), Limits()).run()
+    assert {*found.kept, *found.stepped} == {"nothing-marked", SPEC_ERROR}
+
+
+def test_what_a_process_that_was_told_to_stop_did_not_ask_is_not_proved() -> None:
+    me = os.getpid()
+    limits = replace(Limits(), cancelled=lambda: os.getpid() != me)
+    found = Induction(model_of("named_as_cell"), limits, workers=2).run()
+    assert not {*found.kept, *found.stepped}
+    assert {answer.answer for answer in found.answers} == {"unknown"}
+
+
+def test_two_variables_of_one_name_are_refused() -> None:
+    terms = Terms()
+    terms.variable("c0", 0, 3)
+    with pytest.raises(AssertionError, match="two variables are called c0"):
+        terms.variable("c0", 0, 4)
+
+
+def test_ranges_are_not_cut() -> None:
+    """Numbers of which each has 62 bits: a product of theirs has more than a machine word."""
+    terms = Terms()
+    number = terms.variable("n", 0, 4 * 10**18)
+    four = terms.multiply(number, terms.number(4))
+    assert terms.range(four) == (0, 16 * 10**18)
+    limit = terms.number(2**63 - 1)
+    assert terms.less(limit, four) not in (terms.yes, terms.no)
