@@ -57,6 +57,9 @@ PropertyNames = Annotated[
     list[str] | None,
     option(MODEL, "Prove only this property, with the lemmas. May be repeated.", "--property", metavar="NAME"),
 ]
+QUERY_TIME = "60s"
+EVERY = 20
+"""Beyond so many transitions only every so many lengths of path that an induction looks at are told of."""
 MaxDepth = Annotated[int | None, option(LIMITS, "Transitions of a path, for --method bmc.", metavar="N", min=0)]
 Workers = Annotated[
     int | None,
@@ -76,7 +79,7 @@ def prove(
     find_configs: prove_configs.FindConfigs = False,
     keep_going: given.KeepGoing = False,
     max_depth: MaxDepth = None,
-    query_time: QueryTime = "60s",
+    query_time: QueryTime = QUERY_TIME,
     max_time: given.MaxTime = None,
     max_memory: given.MaxMemory = None,
     certificate: Certificate = None,
@@ -85,7 +88,7 @@ def prove(
     quiet: given.Quiet = False,
     verbose: given.Verbose = False,
 ) -> None:
-    """Prove with Z3 that properties hold after any number of transitions, or look for shallow violations at large bounds.
+    """Prove that properties hold after any number of transitions, or look for shallow violations at large bounds.
 
     Exit codes: 0 PROVED, 1 VIOLATED, 2 usage, spec or input error, 3 UNDETERMINED, 4 internal error.
     """
@@ -93,7 +96,7 @@ def prove(
     output = _output(json, trace_out, certificate, words, quiet=quiet, verbose=verbose)
     others: list[object] = [fault, properties, method == "bmc", suggest, workers]
     if find_configs:
-        others += (keep_going, certificate, query_time != "60s")
+        others += (keep_going, certificate, query_time != QUERY_TIME)
         raise typer.Exit(prove_configs.run(words, profile, bounds or (), limits, output, others))
     if words == (prove_fence.WORD,):
         others += (profile, bounds, max_depth, keep_going, max_time, max_memory, trace_out)
@@ -152,6 +155,8 @@ def _fitting(
         raise UsageError("--certificate is for --method induction: a bounded search proves nothing of longer paths")
     if method == "bmc" and workers is not None:
         raise UsageError("--workers is for --method induction; a bounded search goes path by path in one process")
+    if method == "bmc" and query_time != QUERY_TIME:
+        raise UsageError("--query-time is for --method induction; a bounded search ends by --max-depth or --max-time")
     if method == "induction" and (max_depth is not None or keep_going):
         name = "--keep-going" if keep_going else "--max-depth"
         raise UsageError(f"{name} is for --method bmc; induction looks at any depth and at every property")
@@ -248,7 +253,7 @@ def _proved(found: Target, limits: Limits, each: float, workers: int | None, *, 
             print(action_line(name, answers, spent), flush=True)
 
     def of_depth(depth: Depth) -> None:
-        if loud:
+        if loud and (depth.depth <= EVERY or depth.depth % EVERY == 0 or depth.violated):
             print(depth_line(depth), flush=True)
 
     def of_next(what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,9 @@ def run(output: Output, models: Sequence[object], query_time: str, certificate: 
         verdict_of_fence(console(), found)
     else:
         print_fence(console(), found, verbose=output.verbose)
-    if certificate is not None:
+    code = EXIT_CODES[found.verdict]
+    if certificate is not None and code == 0:
         write_whole(certificate, obligations(*PROVED))
-    return EXIT_CODES[found.verdict]
+    elif certificate is not None:
+        print(f"note: it is not proved, so {certificate} is not written", file=sys.stderr)
+    return code

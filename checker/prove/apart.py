@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+class Ended(Exception):
+    """A process was ended from outside, most often by a system without memory."""
+
 
 _inherited: list[Callable[[int], Any]] = []
 
@@ -15,7 +21,8 @@ _inherited: list[Callable[[int], Any]] = []
 def in_order(count: int, work: Callable[[int], T], workers: int) -> Iterator[T]:
     """What `work` makes of 0, 1, … count-1, in this order; by so many processes, where this system can fork.
 
-    They inherit whatever `work` needs, so that only its results are sent. What it raises is raised here.
+    They inherit whatever `work` needs, so that only its results are sent. What it raises is raised here; `Ended` where one of
+    them was ended from outside.
     """
     if workers < 2 or count < 2 or "fork" not in get_all_start_methods():
         yield from (work(number) for number in range(count))
@@ -27,6 +34,8 @@ def in_order(count: int, work: Callable[[int], T], workers: int) -> Iterator[T]:
             try:
                 for future in futures:
                     yield future.result()
+            except BrokenProcessPool as error:
+                raise Ended from error
             finally:
                 for future in futures:
                     future.cancel()

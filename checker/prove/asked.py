@@ -87,7 +87,7 @@ class Reply:
     """What came of a question, in so many seconds.
 
     `answers` by name, `seen` the left sides of properties that hold somewhere, whether the action is `possible` where the facts
-    hold, whether the place where the piece begins is `never` come to.
+    hold, whether the place where the piece begins is `never` come to. `cut` says why not all was asked.
     """
 
     answers: dict[str, Answer]
@@ -95,6 +95,7 @@ class Reply:
     possible: bool = False
     never: bool = False
     seconds: float = 0.0
+    cut: str | None = None
 
 
 class Asked:
@@ -118,7 +119,7 @@ class Asked:
         if errors:
             self.decide({}, errors)
         seen = [side for side in wanted if side not in self.sides]
-        return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun)
+        return Reply(self.answers, seen, self.possible, self.never, time.monotonic() - begun, self.induction.cut())
 
     def decide(self, lengths: Lengths, names: Sequence[str]) -> None:
         """Ask in a case, and where that takes long in its parts; that bounds are kept, also where the action is disabled."""

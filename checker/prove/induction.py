@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from ...spec.lang import Property, Rule, State
+from ...spec.lang import Property, Rule, SpecError, State
 from ...spec.lang.bind import LoopInvariant
+from ..explore.memory import resident_memory
 from ..explore.watch import left_side_places
 from ..model import SPEC_ERROR, Limits, Model
 from .alarms import alarms_of
-from .apart import in_order
+from .apart import Ended, in_order
 from .asked import Answer, Asked, Question, Reply
 from .case import Piece, splitting
 from .deciders import BySat, Making
@@ -27,6 +29,7 @@ from .tracked import tracked_bounds, tracked_by
 
 WHOLE_CELLS = 120
 """Up to so many cells of a state an action is looked at whole, and the invariants of its loops are not needed."""
+ENDED = "a process was ended from outside, perhaps for lack of memory (fewer --workers need less)"
 
 
 @dataclass(frozen=True)
@@ -87,13 +90,14 @@ class Induction:
         self.started = time.monotonic()
         self.answers: dict[tuple[str, str], Answer] = {}
         self.longer: dict[str, int] = {}
+        self.stopped: str | None = None
         self.taken, self.seen = set[str](), set[Side]()
 
     def run(self) -> Induced:
         """Leave facts out until all that are left are kept, and see whether longer paths keep others, as long as that helps."""
         initially = self._initially()
         if self.large:
-            self.taken, self.seen = witnessed(self.model, self.limits)
+            self.taken, self.seen = witnessed(self.model, self.limits, self.left())
         wanted = [fact for fact in self.facts if fact.name not in initially]
         while True:
             facts, missing, vacuous = self._together(wanted)
@@ -141,7 +145,10 @@ class Induction:
         found: dict[str, State] = {}
         for _, _, state in self.bound.initial():
             for fact in self.facts:
-                if not self.holds(fact, state):
+                holds = False
+                with suppress(SpecError):  # one that cannot be told does not hold
+                    holds = self.holds(fact, state)
+                if not holds:
                     found.setdefault(fact.name, state)
         return found
 
@@ -152,9 +159,14 @@ class Induction:
         return self.bound.holds(fact, state)
 
     def cut(self) -> str | None:
-        """Why no more is asked; None where there is time."""
+        """Why no more is asked; None where there is time and memory."""
+        most = self.limits.max_bytes
+        if self.stopped is not None:
+            return self.stopped
         if self.limits.cancelled():
             return self.limits.reason("cancelled")
+        if most is not None and resident_memory() > most:
+            return self.limits.reason("max-memory")
         if self.limits.max_seconds is not None and self.left() <= 0:
             return self.limits.reason("max-time")
         return None
@@ -182,7 +194,13 @@ class Induction:
         for name, some in asked.items():
             if self.cut() is not None:
                 break
-            vacuous += self._told(name, some, [next(replies) for _ in some], sides, followed)
+            try:
+                told = [next(replies) for _ in some]
+            except Ended:
+                self.stopped = ENDED
+                break
+            self.stopped = next((reply.cut for reply in told if reply.cut is not None), None)
+            vacuous += self._told(name, some, told, sides, followed)
         return vacuous + [f"{name}: {place} where the facts hold" for (name, _), place in sides.items()]
 
     def _derived(self, facts: Sequence[Property]) -> set[str]:
@@ -212,7 +230,7 @@ class Induction:
         starts = (None, *heads_of(self.bound, rule, here))
         found = [Question(rule, (*kept, *now, SPEC_ERROR), Piece(here, start)) for start in starts]
         if not since:
-            return [*found, Question(rule, steps)]
+            return [*found, Question(rule, steps)] if steps else found
         return [*found, *(Question(rule, (*since, *steps), Piece(here, start, wide=True)) for start in starts)]
 
     def _told(

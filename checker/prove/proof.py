@@ -13,7 +13,7 @@ from ..result import PropertyResult, Status, Verdict
 from .asked import Answer, Unkept
 from .bmc import DECIDED, Bounded, BoundedSearch, OnDepth
 from .induction import Induced, Induction, Tell
-from .reached import Reached, reached, unseen
+from .reached import MOST_SECONDS, Reached, reached, unseen
 
 SEARCHED = 60.0
 """Seconds to look for a counterexample of what is not proved, where no limit is given."""
@@ -21,11 +21,15 @@ SEARCHED = 60.0
 
 @dataclass(frozen=True)
 class Gap:
-    """Why something is not proved: the answers that are missing; where a state was found, whether it is reachable."""
+    """Why something is not proved: the answers that are missing; where a state was found, whether it is reachable.
+
+    `initially` says that it does not hold at the start, of which nothing else is asked.
+    """
 
     name: str
     answers: tuple[Answer, ...]
     reachable: bool | None = None
+    initially: bool = False
 
     @property
     def unkept(self) -> Unkept | None:
@@ -35,6 +39,8 @@ class Gap:
     @property
     def words(self) -> str:
         """Which actions it is open for."""
+        if self.initially:
+            return "it does not hold in the initial states"
         lost = dict.fromkeys(answer.action for answer in self.answers if answer.answer == "unkept")
         unknown = dict.fromkeys(answer.action for answer in self.answers if answer.answer == "unknown")
         told = [f"not inductive: {', '.join(lost)} may break it"] if lost else []
@@ -129,10 +135,10 @@ def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int
     decided = {SPEC_ERROR, *(prop.name for prop in _wanted(bound))}
     if decided.isdisjoint(gap.name for gap in gaps) and not induced.vacuous and induced.cut is None:
         told.next("exploring states, to see that it is about something")
-        nowhere, unshown = unseen(model, limits)
+        nowhere, unshown = unseen(model, limits, _left(limits, begun))
     if gaps and induced.cut is None:
         told.next("exploring states, to judge what is not proved")
-        seen = reached(bound)
+        seen = reached(bound, seconds=min(MOST_SECONDS, _left(limits, begun)))
         gaps = tuple(_judged(gap, seen) for gap in gaps)
         bounded = _searched(model, limits, begun, gaps, seen, told)
     violated = {p.name: p for p in bounded.violations} if bounded else {}
@@ -147,6 +153,11 @@ def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int
     return Proof(tuple(wanted), lemmas, induced, gaps, bounded, seen, open_, nowhere, unshown)
 
 
+def _left(limits: Limits, begun: float) -> float:
+    """Seconds until the limit."""
+    return float("inf") if limits.max_seconds is None else max(0.0, limits.max_seconds - (time.monotonic() - begun))
+
+
 def _wanted(bound: BoundSpec) -> list[Property]:
     """What can be proved of what is to be checked."""
     return [p for p in bound.properties if p.kind in DECIDED]
@@ -159,7 +170,7 @@ def _gaps(bound: BoundSpec, induced: Induced) -> tuple[Gap, ...]:
     for name in every:
         missing = tuple(answer for answer in induced.missing if answer.fact == name)
         if missing or name not in (*induced.kept, *induced.stepped):
-            found.append(Gap(name, missing))
+            found.append(Gap(name, missing, initially=name in induced.initially))
     for loop in bound.loops:
         missing = tuple(answer for answer in induced.missing if answer.fact == loop.name)
         if missing:
@@ -174,7 +185,7 @@ def _searched(model: Model, limits: Limits, begun: float, gaps: tuple[Gap, ...],
     """
     bound, names = model.bound, {gap.name for gap in gaps}
     kept = bound.properties
-    left = SEARCHED if limits.max_seconds is None else limits.max_seconds - (time.monotonic() - begun)
+    left = SEARCHED if limits.max_seconds is None else _left(limits, begun)
     wanted = tuple(p for p in _wanted(bound) if p.name in names)
     if left <= 0 or not (wanted or SPEC_ERROR in names):
         return None

@@ -17,6 +17,8 @@ from .protocol_fence import Fault, FenceResult
 if TYPE_CHECKING:
     from rich.console import Console
 
+NAMED = 5
+"""So many things that are wrong are named in one line."""
 EXIT_CODES = {Verdict.HOLDS: 0, Verdict.VIOLATED: 1, Verdict.UNDETERMINED: 3}
 
 
@@ -24,7 +26,9 @@ def verdict_of_fence(out: Console, found: FenceResult) -> None:
     """The verdict line, with what it is of."""
     from rich.text import Text
 
-    word, rest = found.verdict.value, f": {'; '.join(_wrong(found))}"
+    wrong = list(_wrong(found))
+    more = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+    word, rest = found.verdict.value, f": {'; '.join(wrong[:NAMED])}{more}"
     if found.verdict is Verdict.HOLDS:
         word = "PROVED"
         rest = ": the fence and the free queue, for any number of requests, blocks and steps (docs/fence.md)"

@@ -39,25 +39,27 @@ class Reached:
         return True if self.stepper.canonical(state)[0] in self.states else False if self.all else None
 
 
-def witnessed(model: Model, limits: Limits) -> tuple[set[str], set[Side]]:
+def witnessed(model: Model, limits: Limits, left: float) -> tuple[set[str], set[Side]]:
     """The names of actions that are taken, and the left sides of properties that hold, in states near the initial ones.
+
+    It takes no more than the seconds that are `left`.
 
     What is seen in a reachable state needs no solver: all facts that are proved hold there. What is not seen may still exist.
     """
     bytes_ = limits.max_bytes or default_budget()
-    short = replace(limits, max_states=MOST_LOOKED_AT, max_seconds=MOST_SECONDS, max_depth=None, max_bytes=bytes_)
+    short = replace(limits, max_states=MOST_LOOKED_AT, max_seconds=min(MOST_SECONDS, left), max_depth=None, max_bytes=bytes_)
     with _without_lemmas(model.bound):
         _, found = run(model, Options(deadlock=False, keep_going=True, limits=short), None)
     taken = {rule.name for rule, times in zip(model.bound.actions, found.enabled, strict=True) if times}
     return taken, set(found.covered)
 
 
-def unseen(model: Model, limits: Limits) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def unseen(model: Model, limits: Limits, left: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What no state explored shows, of what must be somewhere for a proof to say anything: surely nowhere, and not yet.
 
     Actions, witnesses and left sides, looked for by a search of the model; what is nowhere is known only if it saw every state.
     """
-    short = replace(limits, max_states=MOST_STATES, max_seconds=MOST_SECONDS, max_depth=None)
+    short = replace(limits, max_states=MOST_STATES, max_seconds=min(MOST_SECONDS, left), max_depth=None)
     with _without_lemmas(model.bound):
         found = explore(model, Options(deadlock=False, keep_going=True, limits=short))
     if found.violations:

@@ -112,9 +112,6 @@ def _statements(out: Console, proof: Proof) -> None:
 def _gap(out: Console, model: Model, gap: Gap, proof: Proof) -> None:
     """Why one property or lemma is not proved."""
     out.print()
-    if gap.name in proof.induced.initially:
-        out.print(f"{gap.name} does not hold in the initial states.", style="bold")
-        return
     out.print(f"{gap.name}: {gap.words}.", style="bold")
     if gap.unkept is None:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -19,6 +20,14 @@ class Place:
 
 class FencepostSpecError(Exception):
     """Base of every error that a spec or its bounds can cause; the command line answers each with exit code 2."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come out of another process as what went in, whatever the class is made of."""
+        return _again, (type(self), self.args), vars(self)
+
+
+def _again(kind: type[FencepostSpecError], args: tuple[Any, ...]) -> FencepostSpecError:
+    return kind.__new__(kind, *args)
 
 
 class LanguageError(FencepostSpecError):

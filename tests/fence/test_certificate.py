@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.checker.cli.main import main
 from fencepost.checker.prove.protocol_certificate import certificate
 from fencepost.checker.prove.protocol_fence import PROVED, WEAKER
 from fencepost.checker.prove.protocol_obligations import Kind, obligations
@@ -80,3 +82,12 @@ def test_every_obligation_is_named_and_explained() -> None:
     for relation in fence.relations.values():
         assert f"; {relation.name}: {relation.sentence}\n" in text
     assert "\n; axiom output-implies-done\n" in text
+
+
+def test_none_is_written_of_what_is_not_proved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "proof.smt2"
+    assert main(["prove", "fence", "--quiet", "--query-time", "0.001s", "--certificate", str(path)]) == 3
+    printed = capsys.readouterr()
+    assert not path.exists()
+    assert printed.err == f"note: it is not proved, so {path} is not written\n"
+    assert re.search(r"no answer in\s+time; and\s+\d+\s+more", printed.out)

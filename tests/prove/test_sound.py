@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fencepost.checker.explore import explore
 from fencepost.checker.model import SPEC_ERROR, Limits, Model, Options
+from fencepost.checker.prove import proof, reached
 from fencepost.checker.prove.bmc import BoundedSearch
-from fencepost.checker.prove.induction import Induction
+from fencepost.checker.prove.induction import ENDED, Induction
 from fencepost.checker.prove.proof import Told, prove
 from fencepost.checker.prove.terms import Terms
 from fencepost.checker.result import Status, Verdict
@@ -56,11 +58,11 @@ def test_the_specs_are_all_there() -> None:
 
 
 def test_an_unproved_lemma_does_not_hide_that_nothing_happens() -> None:
-    proof = prove(model_of("wrong_lemma"), Limits(), each=60.0, told=Told())
-    assert [p.status for p in proof.lemmas] == [Status.UNDETERMINED]
-    assert proof.verdict is Verdict.UNDETERMINED
-    assert proof.reason is not None
-    assert "vacuous: action never is never enabled; witness used is never reached" in proof.reason
+    made = prove(model_of("wrong_lemma"), Limits(), each=60.0, told=Told())
+    assert [p.status for p in made.lemmas] == [Status.UNDETERMINED]
+    assert made.verdict is Verdict.UNDETERMINED
+    assert made.reason is not None
+    assert "vacuous: action never is never enabled; witness used is never reached" in made.reason
 
 
 def test_local_sets_and_names_used_again_are_no_error() -> None:
@@ -74,6 +76,71 @@ def test_what_a_process_that_was_told_to_stop_did_not_ask_is_not_proved() -> Non
     found = Induction(model_of("named_as_cell"), limits, workers=2).run()
     assert not {*found.kept, *found.stepped}
     assert {answer.answer for answer in found.answers} == {"unknown"}
+
+
+def test_a_process_that_is_ended_from_outside_is_no_proof() -> None:
+    me = os.getpid()
+
+    def cancelled() -> bool:
+        return os.getpid() != me and bool(os.kill(os.getpid(), signal.SIGKILL) or True)
+
+    found = Induction(model_of("named_as_cell"), replace(Limits(), cancelled=cancelled), workers=2).run()
+    assert (found.cut, found.kept, found.stepped) == (ENDED, (), ())
+
+
+def test_a_limit_of_memory_is_no_proof() -> None:
+    limits = Limits(max_bytes=1)
+    found = Induction(model_of("wrong_lemma"), limits).run()
+    assert (found.cut, found.kept, found.stepped) == (limits.reason("max-memory"), (), ())
+
+
+@pytest.mark.parametrize("said", ["a[0] < 2", "a != s.a"])
+def test_what_cannot_be_told_or_does_not_hold_at_the_start(said: str, tmp_path: Path) -> None:
+    path = tmp_path / "start.py"
+    path.write_text(START.format(said=said))
+    made = prove(Model.of(load_file(path), {}), Limits(), each=60.0, told=Told())
+    named = "spec-error" if "[0]" in said else "fine"
+    assert [(p.name, p.depth) for p in made.violations] == [(named, 0)]
+    gap = next(gap for gap in made.gaps if gap.name == "fine")
+    assert gap.words == "it does not hold in the initial states"
+
+
+START = '''"""A property that is wrong from the start."""
+
+from fencepost.spec.lang import Int, Seq, action, always, require, state
+
+
+@state
+class Row:
+    a: Seq[Int(0, 3), 3]
+
+
+@action
+def more(s):
+    """One more."""
+    require(len(s.a) < 3)
+    s.a.append(1)
+
+
+@always
+def fine(s):
+    """Not so."""
+    return s.{said}
+'''
+
+
+def test_searches_end_with_the_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = list[float]()
+
+    def unseen(model: Model, limits: Limits, most: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        left.append(most)
+        return reached.unseen(model, limits, most)
+
+    monkeypatch.setattr(proof, "unseen", unseen)
+    prove(model_of("local_set"), Limits(max_seconds=600.0), each=60.0, told=Told())
+    prove(model_of("local_set"), Limits(), each=60.0, told=Told())
+    assert 0 < left[0] < 600
+    assert left[1] == float("inf")
 
 
 def test_two_variables_of_one_name_are_refused() -> None:
