@@ -120,7 +120,7 @@ class Tracking(Run[Term]):
     acts = True
 
     @cached_property
-    def anything(self) -> set[int]:
+    def others_at(self) -> set[int]:
         """Where places begin that may be another one's."""
         return set()
 
@@ -202,12 +202,12 @@ class Tracking(Run[Term]):
             if container.steps or not isinstance(shape.item, Leaf | SetShape):
                 raise Untracked
             self.memory.cells[container.at + self.bound.told] = self._any(shape.item)
-            self.anything.add(found.at)
+            self.others_at.add(found.at)
         return found
 
     def _bind(self, name: str, item: Term | Location) -> None:
         """A place that keeps a name is not followed where it may be one of another one: two of them are two places."""
-        if isinstance(item, Location) and item.at in self.anything:
+        if isinstance(item, Location) and isinstance(item.shape, Leaf | SetShape) and item.at in self.others_at:
             raise Untracked
         super()._bind(name, item)
 
