@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ...spec.fence import declare
-from ...spec.fence.finite import Argument, Arguments, Finite, State
+from ...spec.fence.finite import Argument, Arguments, Finite, State, Tuples
 from ...spec.fence.logic import Action, Parameter, Sort
 from ...spec.fence.protocol import fence
 from ...spec.fence.runs import Taken, shown
@@ -34,13 +34,16 @@ class RefinementError(FencepostSpecError):
 class Refinement(Protocol):
     """How a spec is an instance of a protocol: made by its `@refines` function, for given bounds.
 
-    `sizes` has how many members each sort of the protocol has, by its name; `start` the actions that lead from the
-    protocol's initial state to the spec's; `note` what a reader must know of how members are named. `state` says what
-    each relation holds of in a decoded state; `steps` which actions a transition between two is made up of, in order.
+    `sizes` has how many members each sort of the protocol has, by its name; `members` the index of the spec whose members
+    those of a sort are, where they are; `start` the actions that lead from the protocol's initial state to the spec's;
+    `note` what a reader must know of how members are named. `state` says what each relation holds of in a decoded state;
+    `steps` which actions a transition between two is made up of, in order.
     """
 
     @property
     def sizes(self) -> Mapping[str, int]: ...
+    @property
+    def members(self) -> Mapping[str, str]: ...
     @property
     def start(self) -> Sequence[Micro]: ...
     @property
@@ -84,6 +87,14 @@ class Followed:
     refusal: Refusal | None
 
 
+class Checked(NamedTuple):
+    """A transition: the state of the protocol that it should lead to, the actions that make it up, what is wrong with them."""
+
+    after: State
+    row: Row
+    refusal: Refusal | None
+
+
 class Against:
     """A bound spec held against a protocol, by the mapping that the spec declares.
 
@@ -101,9 +112,11 @@ class Against:
         self.mapping: Refinement = self._call(lambda: self.function(bound.values))
         self.finite = Finite(self.protocol, self._sizes())
         self._relations = tuple(self.protocol.relations)
+        self._indices = self._members(bound)
         self._whole = [frozenset(self.finite.tuples(relation)) for relation in self.finite.relations]
         self._states: dict[State, State] = {}
         self._answers: dict[tuple[State, Row], Followed] = {}
+        self._renamed: dict[tuple[State, tuple[tuple[int, ...], ...]], State] = {}
         self._names = {rule.number: tuple(p.name for p in rule.declared.parameters) for rule in bound.actions}
         self._decoded = bound.arguments
 
@@ -113,6 +126,27 @@ class Against:
         if set(given) != set(sorts) or min(given.values()) < 1:
             raise self._error(f"sizes are {dict(given)}", f"give a size of at least 1 to {', '.join(sorts)}")
         return {sorts[name]: size for name, size in given.items()}
+
+    def _members(self, bound: BoundSpec) -> list[list[str | None]]:
+        """The index that each place of each relation has a member of."""
+        given: Mapping[str, str] = self._call(lambda: dict(self.mapping.members))
+        sizes, indices = {sort.__name__: size for sort, size in self.finite.sizes.items()}, bound.indices()
+        wrong = {sort: index for sort, index in given.items() if sort not in sizes or sizes[sort] != indices.get(index)}
+        if wrong:
+            had = ", ".join(f"{index} of {size}" for index, size in indices.items())
+            raise self._error(f"members says {wrong}", f"a sort's members are those of an index as large as it: {had}")
+        return [[given.get(sort.__name__) for sort in relation.sorts] for relation in self.finite.relations]
+
+    def renamed(self, state: State, names: Mapping[str, tuple[int, ...]]) -> State:
+        """A state of the protocol when members of the spec's indices get other names: x becomes `names[index][x]`."""
+        key = state, tuple(names.values())
+        found = self._renamed.get(key)
+        if found is None:
+            if len(self._renamed) >= _KEPT:
+                self._renamed.clear()
+            made = zip(state, self._indices, strict=True)
+            found = self._renamed[key] = tuple(_with_names(tuples, indices, names) for tuples, indices in made)
+        return found
 
     def state(self, decoded: Any) -> State:
         """The protocol's state that a decoded state of the spec is."""
@@ -135,22 +169,22 @@ class Against:
     def begin(self, decoded: Any) -> Refusal | None:
         """Whether an initial state is one that the mapping's `start` leads to from the protocol's initial state."""
         before = next(iter(self.finite.initial()))
-        return self._held(before, self._call(lambda: tuple(self.mapping.start)), decoded)[1]
+        return self._held(before, self._call(lambda: tuple(self.mapping.start)), decoded).refusal
 
-    def check(self, before: State, left: Any, after: Any, rule: Rule, args: tuple[int, ...]) -> tuple[Row, Refusal | None]:
-        """The actions that a transition from `left` to `after`, decoded states, is made up of, and what is wrong with them."""
+    def check(self, before: State, left: Any, after: Any, rule: Rule, args: tuple[int, ...]) -> Checked:
+        """What a transition from `left` to `after`, decoded states, is made up of."""
         named = dict(zip(self._names[rule.number], self._decoded(rule, args), strict=True))
         row = self._call(lambda: tuple(self.mapping.steps(left, after, rule.name, named)))
         return self._held(before, row, after)
 
-    def _held(self, before: State, row: Row, after: Any) -> tuple[Row, Refusal | None]:
+    def _held(self, before: State, row: Row, after: Any) -> Checked:
         wanted = self.state(after)
         if not row and before == wanted:
-            return row, None
+            return Checked(wanted, row, None)
         followed = self._follow(before, row)
         if followed.refusal is not None or followed.after == wanted:
-            return row, followed.refusal
-        return row, self._apart(before, row, followed.after, wanted)
+            return Checked(wanted, row, followed.refusal)
+        return Checked(wanted, row, self._apart(before, row, followed.after, wanted))
 
     def _follow(self, before: State, row: Row) -> Followed:
         try:
@@ -209,6 +243,12 @@ class Against:
         ranges = [range(self.finite.sizes[sort]) for sort in parameter.sorts]
         return isinstance(value, frozenset) and all(_within(one, ranges) for one in value)  # pyright: ignore[reportUnknownVariableType]
 
+    def first_apart(self, one: State, other: State) -> tuple[str, str]:
+        """What the first relation in which two states differ holds of in each."""
+        pairs = zip(self.finite.relations, one, other, strict=True)
+        relation, had, has = next((relation, had, has) for relation, had, has in pairs if had != has)
+        return f"{relation.name} of {shown(relation, had)}", f"{relation.name} of {shown(relation, has)}"
+
     def _apart(self, before: State, row: Row, led: State, wanted: State) -> Refusal:
         """The actions are allowed and lead elsewhere than the spec goes."""
         told: list[str] = []
@@ -232,6 +272,14 @@ class Against:
 
     def _all(self) -> str:
         return ", ".join(self._relations)
+
+
+def _with_names(tuples: Tuples, indices: Sequence[str | None], names: Mapping[str, tuple[int, ...]]) -> Tuples:
+    """Tuples whose members of these indices have other names."""
+    if not tuples or not any(index in names for index in indices):
+        return tuples
+    maps = [names.get(index or "") for index in indices]
+    return frozenset(tuple(x if new is None else new[x] for x, new in zip(one, maps, strict=True)) for one in tuples)
 
 
 def _within(one: Any, ranges: Sequence[range]) -> bool:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...spec.fence.finite import State as ProtocolState
 from ...spec.lang import BoundSpec, State
 from ...spec.lang.decoder import decoder
 from ...traces.trace import Step, Trace, follow
@@ -111,7 +112,7 @@ class Search:
         self.decode = decoder(bound.shape)
         self.pack = cell_struct(CellLayout(bound.shape)).pack
         self.numbers: dict[bytes, int] = {}
-        self.parents = array("q")
+        self.parents, self.said = array("q"), array("q")
         self.generated = self.stutters = 0
         self.taken: Counter[str] = Counter(dict.fromkeys(self.against.protocol.actions, 0))
         self.cut: str | None = None
@@ -155,20 +156,34 @@ class Search:
                 start = None if rule is None else (rule.name, args)
                 self.refusal = refusal
                 self.trace = Trace(self.bound.spec.name, self.bound.values, self._property, start, state, ())
-            self._meet(state, -1, roots)
+            self._meet(state, self.against.state(self.decode(state)), -1, roots)
         return roots
 
     @property
     def _property(self) -> str:
         return f"refines-{self.against.name}"
 
-    def _meet(self, state: State, parent: int, new: list[State]) -> None:
-        """Number the representative of a state, if it was not met."""
-        canonical, _ = self.stepper.canonical(state)
-        number = len(self.numbers)
-        if self.numbers.setdefault(self.pack(*canonical), number) == number:
+    def _meet(self, state: State, said: ProtocolState, parent: int, new: list[State]) -> None:
+        """Number the representative of a state, if it was not met.
+
+        What is said of the two must differ in names alone: then what is checked of the one holds of all that it stands for.
+        """
+        canonical, names = self.stepper.canonical(state)
+        number = self.numbers.setdefault(self.pack(*canonical), len(self.numbers))
+        if number == len(self.parents):
             self.parents.append(parent)
+            self.said.append(hash(self.against.state(self.decode(canonical))))
             new.append(canonical)
+        if self.symmetry and hash(renamed := self.against.renamed(said, names)) != self.said[number]:
+            should, does = self.against.first_apart(renamed, self.against.state(self.decode(canonical)))
+            raise self._unlike(f"state() should say {should} where members have other names, and says {does}")
+
+    def _unlike(self, what: str) -> RefinementError:
+        indices = ", ".join(self.bound.permutable())
+        return RefinementError(
+            f"@refines {self.against.name} tells members of {indices} apart that nothing else does: {what}; make it treat them "
+            "alike, let `members` say which sorts have them, or search with --symmetry off"
+        )
 
     def _expanded(self, level: list[State], depth: int) -> list[State]:
         """The states that a level leads to for the first time; stops at the first transition that is none of the protocol."""
@@ -187,14 +202,14 @@ class Search:
         before = self.against.state(left)
         for rule, args, after in self.stepper.successors(state):
             self.generated += 1
-            row, refusal = self.against.check(before, left, self.decode(after), rule, args)
+            said, row, refusal = self.against.check(before, left, self.decode(after), rule, args)
             if refusal is not None:
                 self.trace, self.refusal = self._shown(number)
                 return False
             for name, _ in row:
                 self.taken[name] += 1
             self.stutters += not row
-            self._meet(after, number, new)
+            self._meet(after, said, number, new)
         return True
 
     def _stopped(self, depth: int, queue: int) -> bool:
@@ -251,10 +266,7 @@ class Search:
         """The first transition out of a state that is none of the protocol."""
         left = self.decode(state)
         for rule, args, after in self.bound.transitions(state):
-            _, refusal = self.against.check(self.against.state(left), left, self.decode(after), rule, args)
+            refusal = self.against.check(self.against.state(left), left, self.decode(after), rule, args).refusal
             if refusal is not None:
                 return Step(rule.name, args, after), refusal
-        raise RefinementError(
-            f"@refines {self.against.name} allows a transition of one state and not that of another which differs only in the "
-            "names of members; make it treat members alike, or search with --symmetry off"
-        )
+        raise self._unlike("it allows a transition of one state and not that of another with other names")

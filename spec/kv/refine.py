@@ -38,6 +38,7 @@ class Fenced:
 
     def __init__(self, requests: int, blocks: int, steps: int, block_size: int) -> None:
         self.sizes = {"Request": requests, "Block": blocks, "Step": steps + 1}
+        self.members = {"Request": "requests", "Block": "blocks"}
         self._block_size = block_size
 
     def state(self, s: View) -> dict[str, set[tuple[int, ...]]]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from fencepost.checker.explore import explore
+from fencepost.checker.explore.native.engine import NativeEngine
 from fencepost.checker.model import Model, Options
 from fencepost.checker.result import Result, Status, Verdict
 from fencepost.spec.lang import BoundsError, load_file
@@ -84,3 +85,11 @@ def test_more_properties_than_the_native_engine_takes(tmp_path: Path) -> None:
     with pytest.raises(BoundsError, match="64 properties, the native engine takes 63"):
         explore(Model.of(load_file(path), {"steps": 0}), Options(), "native")
     assert explore(Model.of(load_file(path), {"steps": 0}), Options(), "reference").properties
+
+
+def test_a_number_that_leaves_64_bits_on_the_way_is_refused_by_compiled_code_only() -> None:
+    path = Path(__file__).parent / "specs" / "doubled.py"
+    model, options = Model.of(load_file(path)), Options(deadlock=False)
+    assert explore(model, options, "reference").verdict == Verdict.HOLDS
+    with pytest.raises(BoundsError, match=r"doubled\.py:23: a number leaves the range of 64 bits, .*--engine reference$"):
+        NativeEngine(model).run(options)

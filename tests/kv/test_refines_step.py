@@ -67,7 +67,7 @@ class Roads:
     def actions(self, before: State, rule: Rule, args: Arguments, after: State) -> bool:
         """Whether the transition is a row of actions of the protocol."""
         left = self.decode(before)
-        return self.against.check(self.against.state(left), left, self.decode(after), rule, args)[1] is None
+        return self.against.check(self.against.state(left), left, self.decode(after), rule, args).refusal is None
 
     def says(self, before: State, after: State) -> bool:
         """Whether the formula holds of it, also where it does not apply."""

@@ -10,6 +10,8 @@ from ....spec.lang.errors import Place
 from ....spec.lang.layout import Shape
 
 LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
+TOO_LARGE = "a number leaves the range of 64 bits"
+"""The rule of a site at which the spec is not wrong: it computes with whole numbers, compiled code with these."""
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
 
-from ....spec.lang import State
+from ....spec.lang import BoundsError, State
 from ...model import DEADLOCK, SPEC_ERROR, Model, Options
 from ..findings import Failure, Findings, OnProgress, Progress
 from ..memory import peak_memory, resident_memory
 from .cache import Cache
 from .compile_apart import start
+from .emit import TOO_LARGE
 from .forecast import forecast
 from .kernel import build_program, load_program
 from .lower import Lowering
@@ -80,6 +81,7 @@ class NativeEngine:
             found.failures[self.lowering.failing[bit].name] = Failure(failure.level, failure.on_step)
         if stats.errors:
             first = min(stats.errors, key=lambda e: (e.level, e.kind == "check"))
+            self._refuse_too_large(first.site)
             found.failures[SPEC_ERROR] = Failure(first.level, first.kind == "action")
         if options.deadlock and stats.deadlock_level is not None:
             found.failures[DEADLOCK] = Failure(stats.deadlock_level, on_step=False)
@@ -90,6 +92,14 @@ class NativeEngine:
         if stats.stopped not in (None, "violation", "deadlock"):
             found.cut = options.limits.reason(stats.stopped)
         return found
+
+    def _refuse_too_large(self, site: int) -> None:
+        place, rule = self.lowering.site(site)
+        if rule == TOO_LARGE:
+            raise BoundsError(
+                f"{place}: {rule}, within which this engine computes; keep the ranges of numbers smaller, or search with "
+                "--engine reference"
+            )
 
     def mark(self, name: str, failure: Failure) -> None:
         """Go backwards from the failing states through compiled code."""

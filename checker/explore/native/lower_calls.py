@@ -7,7 +7,7 @@ from typing import Any
 
 from ....spec.lang import tree as t
 from ....spec.lang.layout import Leaf, SeqShape, SetShape, describe_leaf
-from .emit import Address, Value
+from .emit import TOO_LARGE, Address, Value
 from .lower_expressions import ExpressionLowering, acts
 
 
@@ -68,8 +68,7 @@ class CallLowering(ExpressionLowering):
                 value = self.is_defined(value, node.element)
             value = self.emit.keep(value)
             if not value.within(-(1 << 40), 1 << 40):
-                rule = "a number leaves the range of 64 bits"
-                self.emit.fail_if(f"add_overflows({name}, {value.text})", node.place, rule)
+                self.emit.fail_if(f"add_overflows({name}, {value.text})", node.place, TOO_LARGE)
             self.emit.line(f"{name} = {name} + {value.text}")
         elif node.op == "set":
             member = self.member(value, node.element, node.type.index)

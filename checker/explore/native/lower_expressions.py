@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ....spec.lang import tree as t
 from ....spec.lang.bounds import number_at
 from ....spec.lang.layout import ArrayShape, Leaf, RecordShape, SeqShape, SetShape, shape_of
-from .emit import GREATEST, LEAST, Address, Emitter, Value, number, truth
+from .emit import GREATEST, LEAST, TOO_LARGE, Address, Emitter, Value, number, truth
 from .lower_sequences import Sequences
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class ExpressionLowering(Sequences):
         if low < LEAST or high > GREATEST:
             left, right = self.emit.keep(left), self.emit.keep(right)
             test = {"+": "add", "-": "sub", "*": "mul"}[node.op] + "_overflows"
-            self.emit.fail_if(f"{test}({left.text}, {right.text})", node.place, "a number leaves the range of 64 bits")
+            self.emit.fail_if(f"{test}({left.text}, {right.text})", node.place, TOO_LARGE)
         return Value(f"({left.text} {node.op} {right.text})", max(low, LEAST), min(high, GREATEST))
 
     def is_defined(self, value: Value, node: t.Expr) -> Value:
@@ -157,6 +157,9 @@ class ExpressionLowering(Sequences):
             return number(left.constant // by if node.op == "//" else left.constant % by)
         if node.op == "%":
             return Value(f"({left.text} % {by})", min(0, by + 1), max(0, by - 1))
+        if by == -1 and left.low == LEAST:
+            left = self.emit.keep(left)
+            self.emit.fail_if(f"sub_overflows(0, {left.text})", node.place, TOO_LARGE)
         ends = left.low // by, left.high // by
         return Value(f"({left.text} // {by})", max(min(ends), LEAST), min(max(ends), GREATEST))
 
@@ -180,6 +183,9 @@ class ExpressionLowering(Sequences):
         if node.op == "int":
             return self.value(node.operand)
         value = self.defined(node.operand)
+        if value.low == LEAST:
+            value = self.emit.keep(value)
+            self.emit.fail_if(f"sub_overflows(0, {value.text})", node.place, TOO_LARGE)
         if node.op == "neg":
             return Value(f"(0 - {value.text})", max(-value.high, LEAST), min(-value.low, GREATEST))
         low = 0 if value.low < 0 < value.high else min(abs(value.low), abs(value.high))

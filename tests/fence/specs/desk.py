@@ -69,6 +69,7 @@ class AsFence:
 
     def __init__(self, papers: int) -> None:
         self.sizes = {"Request": 1, "Block": papers, "Step": 2}
+        self.members = {"Block": "papers"}
 
     def state(self, s):
         sent = {(1,)} if s["sent"] else set()
