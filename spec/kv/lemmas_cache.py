@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..lang import always
 from .bounds import BLOCK_SIZE, BLOCKS, CACHING, OWN, REQUESTS, STALE
 from .cache import expects, stands_for, text
+from .device import rows_written
 from .pool import blocks_for, in_flight
-from .properties import filled
 from .state import Job, Status
 
 
@@ -143,10 +143,7 @@ def saved_for(s, k, b, r, i):
     if s.status[r] != Status.RUNNING:
         return s.key[b] > 0
     use = next_step(s, r, i)
-    if use == len(s.flight):
-        return False
-    end = s.flight[use].start[r] + s.flight[use].count[r]
-    return filled_by(s, b, 0, k + 1, use + 1) >= min(BLOCK_SIZE, end - i * BLOCK_SIZE)
+    return any(j == use and good_after(s, b, 0, k + 1, j, r, i) for j in range(len(s.flight)))
 
 
 @always(lemma=True, when=lambda: STALE == "marked")
@@ -164,20 +161,26 @@ def in_time_for(s, b, r, i):
     """The same for a request whose i-th block it is; of one that waits, what is hashed may come later."""
     if s.status[r] == Status.RUNNING:
         use = next_step(s, r, 0)
-        end = s.computed[r]
-        until = 0
         if use < len(s.flight):
-            end = s.flight[use].start[r] + s.flight[use].count[r]
-            until = use + 1
-        return holds(s, b, until, end - i * BLOCK_SIZE)
+            return any(k == use and good_after(s, b, s.good[b], 0, k, r, i) for k in range(len(s.flight)))
+        return good_now(s, b, r, i)
     if s.status[r] == Status.WAITING or (s.status[r] == Status.LOADING and s.job[r] != Job.MOVING):
-        return s.key[b] > 0 or holds(s, b, 0, s.computed[r] - i * BLOCK_SIZE)
+        return s.key[b] > 0 or good_now(s, b, r, i)
     return True
 
 
-def holds(s, b, end, tokens):
-    """Whether so many leading slots of a block, all if it has no more, are good once the first so many steps have run."""
-    return filled_by(s, b, s.good[b], 0, end) >= min(BLOCK_SIZE, tokens)
+def good_now(s, b, r, i):
+    """Whether the slots of a request's i-th block are good as far as it is computed."""
+    return s.good[b] >= min(BLOCK_SIZE, s.computed[r] - i * BLOCK_SIZE)
+
+
+def good_after(s, b, now, first, last, r, i):
+    """Whether the slots of a request's i-th block, so many of which are good now, are once steps first..last have run.
+
+    As far as the last one computes the request's tokens.
+    """
+    end = s.flight[last].start[r] + s.flight[last].count[r]
+    return filled_by(s, b, now, first, last + 1) >= min(BLOCK_SIZE, end - i * BLOCK_SIZE)
 
 
 def next_step(s, r, i):
@@ -195,5 +198,16 @@ def filled_by(s, b, now, first, end):
     low = now
     for k in range(len(s.flight)):
         if first <= k and k < end and not s.flight[k].ran:
-            low = max(low, filled(s, k, b, low))
+            low = fills(s, k, b, low)
     return low
+
+
+def fills(s, k, b, low):
+    """Leading slots of a block, which a step names at one place, that are good once it has run, if so many were before."""
+    step = s.flight[k]
+    good = low
+    for r in range(REQUESTS):
+        for i in range(len(step.table[r])):
+            if step.table[r][i] == b and expects(s, b, r, i) and rows_written(s, r) and step.start[r] - i * BLOCK_SIZE <= low:
+                good = max(good, min(BLOCK_SIZE, step.start[r] + step.count[r] - i * BLOCK_SIZE))
+    return good
