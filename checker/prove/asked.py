@@ -187,22 +187,35 @@ class Asked:
             return []
         where = [name for name in self.induction.order if name not in lengths]
         most = min(max(TRACKED, 4 * case.seconds), self.induction.each) if where else self.induction.each
-        failed, late, met = list[str](), list[str](), False
-        for name in sorted(names, key=lambda name: not self._comes_first(bound, name)):
-            begun = time.monotonic()
-            if not (met or self._comes_first(bound, name)):
-                met = True
-                case.know(case.met)
-            said = self._said_of_tracked(case, name, most)
-            if said == "unsat":
-                self._note(name, "proved", time.monotonic() - begun)
-            else:
-                (late if said == "unknown" and where else failed).append(name)
+        first = [name for name in names if self._comes_first(bound, name)]
+        failed, late = self._tried(case, first, most)
+        case.know(case.met)
+        broken, slow = self._tried(case, [name for name in names if name not in first], most)
+        failed, late = [*failed, *broken], [*late, *slow]
+        if not where:
+            failed, late = [*failed, *late], []
         for length in range(capacity(case.bound, where[0]) + 1 if late else 0):
             missed = self._not_shown(bound, {**lengths, where[0]: length}, late)
             failed += missed
             late = [name for name in late if name not in missed]
         return failed
+
+    def _tried(self, case: Case, names: Sequence[str], most: float) -> tuple[list[str], list[str]]:
+        """The facts that are broken in a case, and those that it is not known of.
+
+        What takes long is put off until all else is known, which often makes it short.
+        """
+        failed, late = list[str](), [*names]
+        for patience in (min(SHORT, most), most):
+            asked, late = late, list[str]()
+            for name in asked:
+                begun = time.monotonic()
+                said = self._said_of_tracked(case, name, patience)
+                if said == "unsat":
+                    self._note(name, "proved", time.monotonic() - begun)
+                else:
+                    (late if said == "unknown" else failed).append(name)
+        return failed, late
 
     def _said_of_tracked(self, case: Case, name: str, most: float) -> str:
         """Whether a fact can be broken where few members are told apart; each part that cannot be helps with those after it."""

@@ -56,7 +56,12 @@ def running_runs(s):
 @always(lemma=True)
 def free_once(s):
     """A block is in the free queue once if nobody holds it, else not at all."""
-    return all(sum(1 for c in s.free if c == b) == int(s.refs[b] == 0) for b in range(BLOCKS))
+    return all(is_free_once(s, b) for b in range(BLOCKS))
+
+
+def is_free_once(s, b):
+    """The same for one block."""
+    return (b in s.free) == (s.refs[b] == 0) and sum(1 for c in s.free if c == b) <= 1
 
 
 @always(lemma=True)

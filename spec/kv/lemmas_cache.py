@@ -204,10 +204,16 @@ def filled_by(s, b, now, first, end):
 
 def fills(s, k, b, low):
     """Leading slots of a block, which a step names at one place, that are good once it has run, if so many were before."""
+    return sum(1 for n in range(1, BLOCK_SIZE + 1) if n <= low or any(written(s, k, b, low, n, r) for r in range(REQUESTS)))
+
+
+def written(s, k, b, low, n, r):
+    """Whether a step writes the first n slots of a block for a request, after so many that were good before."""
     step = s.flight[k]
-    good = low
-    for r in range(REQUESTS):
-        for i in range(len(step.table[r])):
-            if step.table[r][i] == b and expects(s, b, r, i) and rows_written(s, r) and step.start[r] - i * BLOCK_SIZE <= low:
-                good = max(good, min(BLOCK_SIZE, step.start[r] + step.count[r] - i * BLOCK_SIZE))
-    return good
+    return rows_written(s, r) and any(
+        step.table[r][i] == b
+        and expects(s, b, r, i)
+        and step.start[r] - i * BLOCK_SIZE <= low
+        and step.start[r] + step.count[r] - i * BLOCK_SIZE >= n
+        for i in range(len(step.table[r]))
+    )
