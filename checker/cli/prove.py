@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..prove.asked import Answer
     from ..prove.bmc import Bounded, Depth
     from ..prove.proof import Proof
-    from ..result import PropertyResult
     from .check import Output
     from .target import Target
 
@@ -101,10 +100,11 @@ def prove(
     if words == (prove_fence.WORD,):
         others += (profile, bounds, max_depth, keep_going, max_time, max_memory, trace_out)
         raise typer.Exit(prove_fence.run(output, others, query_time, certificate))
-    each = _fitting(method, max_depth, query_time, workers, suggest=suggest, certificate=certificate, keep_going=keep_going)
+    each = _fitting(method, max_depth, query_time, workers, suggest=suggest, certificate=certificate)
     found = _target(words, profile, fault, bounds, properties)
     if method == "induction":
-        raise typer.Exit(_induction(found, limits, output, each, workers, suggest=suggest, certificate=certificate))
+        proof = _proved(found, limits, output, each, workers, keep_going=keep_going)
+        raise typer.Exit(_induction(found, output, proof, suggest=suggest, certificate=certificate))
     raise typer.Exit(_bounded(found, limits, output, keep_going=keep_going))
 
 
@@ -144,7 +144,6 @@ def _fitting(
     *,
     suggest: bool,
     certificate: Path | None,
-    keep_going: bool,
 ) -> float:
     """The seconds of one query; `UsageError` for options that the method does not know."""
     from .units import seconds
@@ -157,9 +156,8 @@ def _fitting(
         raise UsageError("--workers is for --method induction; a bounded search goes path by path in one process")
     if method == "bmc" and query_time != QUERY_TIME:
         raise UsageError("--query-time is for --method induction; a bounded search ends by --max-depth or --max-time")
-    if method == "induction" and (max_depth is not None or keep_going):
-        name = "--keep-going" if keep_going else "--max-depth"
-        raise UsageError(f"{name} is for --method bmc; induction looks at any depth and at every property")
+    if method == "induction" and max_depth is not None:
+        raise UsageError("--max-depth is for --method bmc; induction looks at any depth")
     return seconds(query_time, "--query-time")
 
 
@@ -183,7 +181,7 @@ def _bounded(found: Target, limits: Limits, output: Output, *, keep_going: bool)
     with Interrupts() as interrupts:
         limited = replace(limits, cancelled=lambda: interrupts.asked)
         result = BoundedSearch(found.model, limited, tell, keep_going=keep_going).run()
-    replay = _written(found, result.violations, output)
+    replay = _written(found, result, output)
     if output.json:
         _print_json(found, result, replay)
     elif output.quiet:
@@ -194,22 +192,12 @@ def _bounded(found: Target, limits: Limits, output: Output, *, keep_going: bool)
     return result.exit_code
 
 
-def _induction(
-    found: Target,
-    limits: Limits,
-    output: Output,
-    each: float,
-    workers: int | None,
-    *,
-    suggest: bool,
-    certificate: Path | None,
-) -> int:
+def _induction(found: Target, output: Output, proof: Proof, *, suggest: bool, certificate: Path | None) -> int:
+    """Print and write what came of a proof by induction; returns the exit code."""
     from ..prove.report import print_proof, verdict_of_proof
     from ..report.terminal import console
 
-    loud = not output.json and not output.quiet
-    proof = _proved(found, limits, each, workers, loud=loud)
-    replay = _written(found, proof.violations, output)
+    replay = _written(found, proof, output)
     longer = ", ".join(proof.induced.longer)
     if certificate is not None and proof.exit_code == 0 and not longer:
         from ..prove.certificate import write
@@ -236,7 +224,7 @@ def _induction(
     return proof.exit_code
 
 
-def _proved(found: Target, limits: Limits, each: float, workers: int | None, *, loud: bool) -> Proof:
+def _proved(found: Target, limits: Limits, output: Output, each: float, workers: int | None, *, keep_going: bool) -> Proof:
     from dataclasses import replace
 
     from ..explore.native.memory import processors
@@ -245,6 +233,7 @@ def _proved(found: Target, limits: Limits, each: float, workers: int | None, *, 
     from .interrupt import Interrupts
     from .present import introduce
 
+    loud = not output.json and not output.quiet
     if loud:
         introduce(found, verbose=False)
 
@@ -263,16 +252,16 @@ def _proved(found: Target, limits: Limits, each: float, workers: int | None, *, 
     with Interrupts() as interrupts:
         limited = replace(limits, cancelled=lambda: interrupts.asked)
         told = Told(of_action, of_depth, of_next)
-        return prove(found.model, limited, each=each, told=told, workers=workers or processors())
+        return prove(found.model, limited, each=each, told=told, workers=workers or processors(), keep_going=keep_going)
 
 
-def _written(found: Target, violations: Sequence[PropertyResult], output: Output) -> dict[str, str]:
+def _written(found: Target, result: Bounded | Proof, output: Output) -> dict[str, str]:
     """Write the traces of violations where asked to; the command that replays each."""
     from .present import commands, write_traces
 
-    replay = commands(found, violations, output.trace_out)
+    replay = commands(found, result.violations, output.trace_out)
     if output.trace_out is not None:
-        write_traces(found, violations, output.trace_out, engine="z3", mbt=False)
+        write_traces(found, result.violations, output.trace_out, engine=result.engine, mbt=False)
     return replay
 
 

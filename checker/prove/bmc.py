@@ -69,6 +69,11 @@ class Bounded:
         return self.depths[-1].depth if self.depths else -1
 
     @property
+    def engine(self) -> str:
+        """What found the violations."""
+        return "z3"
+
+    @property
     def violations(self) -> tuple[PropertyResult, ...]:
         """The violated properties, shortest trace first."""
         return tuple(sorted((p for p in self.properties if p.status is Status.VIOLATED), key=lambda p: p.depth or 0))

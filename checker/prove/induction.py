@@ -23,7 +23,7 @@ from .case import Piece, splitting
 from .deciders import BySat, Making
 from .derived import derived
 from .longer import Longer
-from .reached import Side, witnessed
+from .reached import Near, Side, near_start
 from .segment import heads_of, reached_by
 from .tracked import tracked_bounds, tracked_by
 
@@ -65,7 +65,8 @@ class Induction:
     """Proves the lemmas and properties of a model.
 
     `each` is the most seconds for a query that cannot be split; several `workers` answer questions at the same time. Questions
-    about actions are put to a `decider`.
+    about actions are put to a `decider`. What a search saw `near` the initial states need not be shown again, and what it found
+    violated is no fact.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Induction:
         next: Callable[[str], None] | None = None,
         workers: int = 1,
         decider: Making = BySat,
+        near: Near | None = None,
     ) -> None:
+        self.near = near
         self.model, self.bound = model, model.bound
         self.limits, self.tell, self.each = limits, tell or _silent, each
         self.next, self.workers, self.decider = next, workers, decider
@@ -97,8 +100,10 @@ class Induction:
         """Leave facts out until all that are left are kept, and see whether longer paths keep others, as long as that helps."""
         initially = self._initially()
         if self.large:
-            self.taken, self.seen = witnessed(self.model, self.limits, self.left())
-        wanted = [fact for fact in self.facts if fact.name not in initially]
+            found = self.near or near_start(self.model, self.limits, self.left())
+            self.taken, self.seen = {*found.taken}, {*found.seen}
+        violated = () if self.near is None else [p.name for p in self.near.violations]
+        wanted = [fact for fact in self.facts if fact.name not in initially and fact.name not in violated]
         while True:
             facts, missing, vacuous = self._together(wanted)
             lost = [fact for fact in wanted if fact not in facts and self._refuted(fact, missing)]

@@ -13,8 +13,10 @@ from ..result import PropertyResult, Status, Verdict
 from .asked import Answer, Unkept
 from .bmc import DECIDED, Bounded, BoundedSearch, OnDepth
 from .induction import Induced, Induction, Tell
-from .reached import MOST_SECONDS, Reached, reached, unseen
+from .reached import MOST_SECONDS, Reached, near_start, reached, unseen
+from .solver import Disagreement
 
+STOPPED = "not looked at, as a short search found a violation (--keep-going looks at all)"
 SEARCHED = 60.0
 """Seconds to look for a counterexample of what is not proved, where no limit is given."""
 
@@ -53,7 +55,8 @@ class Proof:
 
     `gaps` says of each that is not proved what is missing; `bounded` is the search for counterexamples of these, `reached`
     the states that were explored to judge the gaps; `open` lists properties that induction does not decide. `nowhere` lists
-    what no reachable state shows though it should, `unseen` what none of those explored does.
+    what no reachable state shows though it should, `unseen` what none of those explored does. `stopped` says that nothing was
+    proved, as a short search found a violation.
     """
 
     properties: tuple[PropertyResult, ...]
@@ -65,6 +68,12 @@ class Proof:
     open: tuple[str, ...]
     nowhere: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    stopped: bool = False
+
+    @property
+    def engine(self) -> str:
+        """What found the violations."""
+        return "z3" if self.bounded is not None and self.bounded.violations else "native"
 
     @property
     def vacuous(self) -> tuple[str, ...]:
@@ -122,18 +131,27 @@ class Told:
     next: Callable[[str], None] = lambda _: None
 
 
-def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int = 1) -> Proof:
+def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int = 1, keep_going: bool = False) -> Proof:
     """Prove the properties of a model by induction; of those that are not proved, look for counterexamples.
 
-    `each` is the most seconds for a query; `workers` is how many processes put questions to the solver.
+    Nothing is proved where a short search finds one, or with `keep_going` nothing of what it finds violated. `each` is the
+    most seconds for a query; `workers` is how many processes put questions to the solver.
     """
-    begun = time.monotonic()
-    bound = model.bound
-    induced = Induction(model, limits, told.action, each=each, next=told.next, workers=workers).run()
-    gaps = _gaps(bound, induced)
+    begun, bound = time.monotonic(), model.bound
+    told.next("searching the states near the start for violations")
+    near = near_start(model, limits, _left(limits, begun))
+    violated = {p.name: p for p in near.violations}
+    if not keep_going and not violated.keys().isdisjoint((SPEC_ERROR, *(p.name for p in _wanted(bound)))):
+        return _stopped(bound, violated)
+    induced = Induction(model, limits, told.action, each=each, next=told.next, workers=workers, near=near).run()
+    both = violated.keys() & {*induced.kept, *induced.stepped}
+    if both:
+        raise Disagreement(f"the solver proves what a search finds violated: {', '.join(sorted(both))}")
+    gaps = tuple(gap for gap in _gaps(bound, induced) if gap.name not in violated)
     seen, bounded, nowhere, unshown = None, None, (), ()
     decided = {SPEC_ERROR, *(prop.name for prop in _wanted(bound))}
-    if decided.isdisjoint(gap.name for gap in gaps) and not induced.vacuous and induced.cut is None:
+    lost = {*violated, *(gap.name for gap in gaps)}
+    if decided.isdisjoint(lost) and not induced.vacuous and induced.cut is None:
         told.next("exploring states, to see that it is about something")
         nowhere, unshown = unseen(model, limits, _left(limits, begun))
     if gaps and induced.cut is None:
@@ -141,7 +159,7 @@ def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int
         seen = reached(bound, seconds=min(MOST_SECONDS, _left(limits, begun)))
         gaps = tuple(_judged(gap, seen) for gap in gaps)
         bounded = _searched(model, limits, begun, gaps, seen, told)
-    violated = {p.name: p for p in bounded.violations} if bounded else {}
+    violated |= {p.name: p for p in bounded.violations} if bounded else {}
     wanted = [_result(bound, prop, induced, violated, gaps) for prop in _wanted(bound)]
     if SPEC_ERROR in violated:
         wanted.append(violated[SPEC_ERROR])
@@ -151,6 +169,17 @@ def prove(model: Model, limits: Limits, *, each: float, told: Told, workers: int
     named = [p for p in bound.properties if p.kind not in (*DECIDED, *WITNESS_KINDS)]
     open_ = tuple(f"{p.name} is about progress, which induction does not decide" for p in named)
     return Proof(tuple(wanted), lemmas, induced, gaps, bounded, seen, open_, nowhere, unshown)
+
+
+def _stopped(bound: BoundSpec, violated: dict[str, PropertyResult]) -> Proof:
+    """What is known where a short search found a violation."""
+    wanted = [
+        violated.get(p.name) or PropertyResult(p.name, p.kind, p.declared.doc, Status.UNDETERMINED, None, STOPPED)
+        for p in _wanted(bound)
+    ]
+    if SPEC_ERROR in violated:
+        wanted.append(violated[SPEC_ERROR])
+    return Proof(tuple(wanted), (), Induced((), (), (), (), {}, (), {}), (), None, None, (), stopped=True)
 
 
 def _left(limits: Limits, begun: float) -> float:

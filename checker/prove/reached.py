@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from ...spec.lang import BoundSpec, SpecError, State
 from ..explore import explore
 from ..explore.cold import run
+from ..explore.conclude import conclude
 from ..explore.memory import default_budget
 from ..explore.native.stepper import Stepper
 from ..model import Limits, Model, Options
-from ..result import Status
+from ..result import PropertyResult, Status
 from .solver import Disagreement
 
 SEEN = (Status.REACHED, Status.NOT_APPLICABLE)
@@ -39,19 +40,28 @@ class Reached:
         return True if self.stepper.canonical(state)[0] in self.states else False if self.all else None
 
 
-def witnessed(model: Model, limits: Limits, left: float) -> tuple[set[str], set[Side]]:
-    """The names of actions that are taken, and the left sides of properties that hold, in states near the initial ones.
-
-    It takes no more than the seconds that are `left`.
+@dataclass(frozen=True)
+class Near:
+    """What a search of the states near the initial ones shows: actions that are taken, left sides that hold, violations.
 
     What is seen in a reachable state needs no solver: all facts that are proved hold there. What is not seen may still exist.
     """
+
+    taken: frozenset[str]
+    seen: frozenset[Side]
+    violations: tuple[PropertyResult, ...]
+
+
+def near_start(model: Model, limits: Limits, left: float) -> Near:
+    """Search the first states, in no more than the seconds that are `left`; lemmas are not looked at."""
     bytes_ = limits.max_bytes or default_budget()
     short = replace(limits, max_states=MOST_LOOKED_AT, max_seconds=min(MOST_SECONDS, left), max_depth=None, max_bytes=bytes_)
+    options = Options(deadlock=False, keep_going=True, limits=short)
     with _without_lemmas(model.bound):
-        _, found = run(model, Options(deadlock=False, keep_going=True, limits=short), None)
-    taken = {rule.name for rule, times in zip(model.bound.actions, found.enabled, strict=True) if times}
-    return taken, set(found.covered)
+        engine, found = run(model, options, None)
+        result = conclude(model, engine, found, options, {})
+    taken = frozenset(rule.name for rule, times in zip(model.bound.actions, found.enabled, strict=True) if times)
+    return Near(taken, frozenset(found.covered), result.violations)
 
 
 def unseen(model: Model, limits: Limits, left: float) -> tuple[tuple[str, ...], tuple[str, ...]]:

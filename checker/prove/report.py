@@ -84,8 +84,8 @@ def print_proof(
 def _listed(out: Console, proof: Proof) -> None:
     """Every property and lemma with what is known of it."""
     table = columns("", "", "")
-    rows = (("proved", Status.HOLDS), ("violated", Status.VIOLATED), ("not proved", Status.UNDETERMINED))
-    for word, status in rows:
+    open_ = "not looked at" if proof.stopped else "not proved"
+    for word, status in (("proved", Status.HOLDS), ("violated", Status.VIOLATED), (open_, Status.UNDETERMINED)):
         found = [_with_k(proof, p.name) for p in proof.properties if p.status is status]
         if found:
             table.add_row("", word, ", ".join(found))

@@ -76,7 +76,7 @@ def document_of(
     identity: Mapping[str, Any], model: Model, result: Bounded | Proof, source: str | None, replay: Mapping[str, str]
 ) -> ProofDocument:
     """Put a result into its JSON form; `identity` says which model it is of, `source` which file its spec is."""
-    properties = [property_part(model, p, "z3", source, replay) for p in result.properties]
+    properties = [property_part(model, p, result.engine, source, replay) for p in result.properties]
     bounded = result if isinstance(result, Bounded) else result.bounded
     first = result.violations[0] if result.violations else None
     common: dict[str, Any] = {
@@ -101,7 +101,7 @@ def document_of(
         )
     return ProofDocument(
         method="induction",
-        lemmas=[property_part(model, p, "z3", source, replay) for p in result.lemmas],
+        lemmas=[property_part(model, p, result.engine, source, replay) for p in result.lemmas],
         gaps=[_gap(model, gap) for gap in result.gaps],
         asked=[_asked(answer) for answer in result.induced.answers],
         longer=result.induced.longer,

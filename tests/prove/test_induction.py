@@ -17,7 +17,7 @@ from fencepost.checker.prove.case import Case
 from fencepost.checker.prove.deciders import DECIDERS, Assignment
 from fencepost.checker.prove.induction import Induced, Induction
 from fencepost.checker.prove.proof import Proof, Told, prove
-from fencepost.checker.prove.reached import reached
+from fencepost.checker.prove.reached import Near, reached
 from fencepost.checker.prove.solver import Disagreement
 from fencepost.checker.prove.suggest import suggestions
 from fencepost.checker.prove.terms import Terms, assignment, evaluate
@@ -165,6 +165,62 @@ def test_a_real_violation_is_found_with_its_shortest_trace() -> None:
     assert proof.exit_code == 1
 
 
+def test_a_violation_near_the_start_is_the_answer_unless_the_proof_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "grown.py"
+    path.write_text(GROWN)
+    model = model_of(path)
+    stopped = proof_of(model)
+    assert (stopped.stopped, stopped.proved, stopped.lemmas, stopped.gaps) == (True, (), (), ())
+    went_on = prove(model, Limits(), each=60.0, told=Told(), keep_going=True)
+    searched = explore(model, Options(deadlock=False, keep_going=True), "reference")
+    assert not went_on.stopped
+    for made in (stopped, went_on):
+        assert made.verdict is Verdict.VIOLATED
+        assert (
+            [(p.name, p.depth) for p in made.violations] == [(p.name, p.depth) for p in searched.violations] == [("small", 3)]
+        )
+    assert [p.name for p in went_on.proved] == ["within"]
+    assert "small" not in {answer.fact for answer in went_on.induced.answers}
+
+
+GROWN = '''"""A number that grows."""
+from fencepost.spec.lang import Int, action, always, require, state
+
+
+@state
+class Grown:
+    n: Int(0, 9)
+
+
+@action
+def grow(s):
+    """One more, up to five."""
+    require(s.n < 5)
+    s.n += 1
+
+
+@always
+def small(s):
+    """It is less than three."""
+    return s.n < 3
+
+
+@always
+def within(s):
+    """It is at most five."""
+    return s.n <= 5
+'''
+
+
+def test_a_violation_that_a_short_search_does_not_come_to_is_found_path_by_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.checker.prove.reached.MOST_LOOKED_AT", 3)
+    model = model_of(KVFENCE, {**TINY, "fence": 0})
+    found, searched = proof_of(model), explore(model, Options(deadlock=False), "reference")
+    assert not found.stopped
+    assert found.bounded is not None
+    assert [(p.name, p.depth) for p in found.bounded.violations] == [(p.name, p.depth) for p in searched.violations]
+
+
 def test_leaving_the_bounds_of_a_spec_is_no_proof(tmp_path: Path) -> None:
     spec = tmp_path / "grows.py"
     spec.write_text(
@@ -226,11 +282,16 @@ def small(s):
     assert proof.exit_code == searched.exit_code == 2
 
 
+def nothing_seen(model: Model, limits: Limits, left: float) -> Near:
+    return Near(frozenset(), frozenset(), ())
+
+
 def test_a_proof_that_a_search_refutes_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def always_proved(*given: Any) -> tuple[str, None]:
         return "unsat", None
 
     monkeypatch.setattr(induction.Asked, "query", always_proved)
+    monkeypatch.setattr("fencepost.checker.prove.proof.near_start", nothing_seen)
     with pytest.raises(Disagreement, match="a search finds violated"):
         proof_of(model_of(MODELS / "peterson.py", {"order": "broken"}))
 
