@@ -56,12 +56,7 @@ def running_runs(s):
 @always(lemma=True)
 def free_once(s):
     """A block is in the free queue once if nobody holds it, else not at all."""
-    return all(is_free_once(s, b) for b in range(BLOCKS))
-
-
-def is_free_once(s, b):
-    """The same for one block."""
-    return (b in s.free) == (s.refs[b] == 0) and sum(1 for c in s.free if c == b) <= 1
+    return all(sum(1 for c in s.free if c == b) == int(s.refs[b] == 0) for b in range(BLOCKS))
 
 
 @always(lemma=True)
