@@ -172,8 +172,9 @@ class Search:
         number = self.numbers.setdefault(self.pack(*canonical), len(self.numbers))
         if number == len(self.parents):
             self.parents.append(parent)
-            self.said.append(hash(self.against.state(self.decode(canonical))))
             new.append(canonical)
+            if self.symmetry:
+                self.said.append(hash(self.against.state(self.decode(canonical))))
         if self.symmetry and hash(renamed := self.against.renamed(said, names)) != self.said[number]:
             should, does = self.against.first_apart(renamed, self.against.state(self.decode(canonical)))
             raise self._unlike(f"state() should say {should} where members have other names, and says {does}")
